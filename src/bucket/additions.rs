@@ -1,5 +1,5 @@
 //! What ingests in progress add to series: which new series they have, and until when their rows reach. Kept between the
-//! moment in which the actor submits a record and the one in which it is applied or refused.
+//! moment in which the intake submits a record and the one in which it is applied or refused.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

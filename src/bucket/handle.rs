@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 use super::actor::BucketActor;
 use super::budget::Budget;
 use super::hold::{HoldPoints, PointsHold};
+use super::intake::IntakeDoor;
 use super::request::{Ask, Request};
 use super::shared::SharedState;
 use crate::error::ServiceError;
@@ -20,6 +21,7 @@ use crate::series::{IndexReader, SeriesIndex};
 pub struct BucketHandle {
     pub(super) address: Addr<BucketActor>,
     pub(super) state: SharedState,
+    pub(super) intake: IntakeDoor,
     pub(super) mailbox: Arc<Budget>,
     pub(super) changed: Changed,
     pub(super) series: Arc<SeriesIndex>,

@@ -1,6 +1,6 @@
-//! Buckets: one actor per bucket, which alone changes the bucket's engine store. Rows are numbered here, made
-//! durable by the journal, and applied when they come back from it. A reader therefore sees only what a crash cannot
-//! lose.
+//! Buckets: one actor per bucket, which alone changes the bucket's engine store. Rows are numbered by the intake, made
+//! durable by the journal, and applied by the actor when they come back from it. A reader therefore sees only what a crash
+//! cannot lose.
 //!
 //! [`Buckets`] is the interface for other modules. The queue of a [`BucketHandle`] is bounded in bytes; a full queue
 //! refuses an ingest before taking it.
@@ -15,6 +15,7 @@ mod figures;
 mod handle;
 mod hold;
 mod idempotency;
+mod intake;
 mod load;
 mod pool;
 mod registry;
@@ -68,6 +69,14 @@ pub struct Ingest {
     pub releases: u64,
     /// The right to compare rows with those that are there, held until its rows can be seen.
     pub alone: Option<Arc<OwnedMutexGuard<()>>>,
+}
+
+impl Ingest {
+    /// Whether files may have to be read before it can be numbered: those with the answers to idempotency keys, or with the
+    /// index of series.
+    fn may_need_files(&self) -> bool {
+        self.idempotency.is_some() || !self.series.is_empty() || !self.repeats.is_empty()
+    }
 }
 
 /// Rows of a series that is stored only once, of which some may be there already.

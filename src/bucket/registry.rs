@@ -10,11 +10,12 @@ use engine::{Cache, ExpiredRows, View};
 use parking_lot::RwLock;
 use tokio::sync::oneshot;
 
-use super::actor::{ActorDependencies, BucketActor, Delete, Take};
+use super::actor::{ActorDependencies, BucketActor, Delete};
 use super::budget::{Budget, Holds};
 use super::damaged::DamagedBlocks;
 use super::handle::{BucketHandle, Changed, IndexedView, gone};
 use super::hold::{AskRoom, PointsHold};
+use super::intake::{Intake, IntakeDependencies, OwnedIntake, Take};
 use super::load::BucketsLoad;
 use super::pool::BucketPool;
 use super::request::{FindAnswer, NextSequence};
@@ -218,7 +219,8 @@ impl Buckets {
             saturated()
         })?;
         let (reply, answer) = oneshot::channel();
-        handle.address.do_send(Take { ingest, reply, holds });
+        let take = Take { ingest, reply, holds };
+        handle.intake.take(take, &handle.address);
         answer.await.unwrap_or_else(|_| Err(gone()))
     }
 
@@ -393,20 +395,28 @@ impl Inner {
         let changed = Changed::new();
         let dependencies = ActorDependencies {
             journal: self.dependencies.journal.clone(),
-            catalog: self.dependencies.catalog.clone(),
             sealer: self.pool().sealer.clone(),
             memory: Arc::clone(&self.pool().memory),
             changed: changed.clone(),
             registry: Arc::downgrade(self),
+        };
+        let of_intake = IntakeDependencies {
+            journal: self.dependencies.journal.clone(),
+            catalog: self.dependencies.catalog.clone(),
+            changed: changed.clone(),
             series_max: self.pool().options.series_max,
         };
-        let series = Arc::clone(&state.series);
+        let (series, ordinal) = (Arc::clone(&state.series), state.ordinal);
         let state = SharedState::new(state);
-        let of_actor = state.clone();
+        let of_actor = OwnedIntake::new(Intake::new(state.clone(), ordinal, of_intake));
+        let (intake, state_of_actor) = (of_actor.door(), state.clone());
         let arbiter = self.pool().arbiters().next();
         BucketHandle {
-            address: BucketActor::start_in_arbiter(&arbiter, |_| BucketActor::new(of_actor, dependencies)),
+            address: BucketActor::start_in_arbiter(&arbiter, |_| {
+                BucketActor::new(state_of_actor, of_actor, dependencies)
+            }),
             state,
+            intake,
             mailbox: Budget::new(self.pool().options.mailbox_bytes_max),
             changed,
             series,

@@ -1,5 +1,6 @@
-//! A bucket's state as its actor and readers share it. Only the actor changes it. A reader locks it for as long as it takes
-//! to clone a view, which spares it a message to the actor's thread and the wait for its answer.
+//! A bucket's state as its actor, its intake and readers share it. Only the actor changes the points; the intake numbers
+//! new ones. A reader locks the state for as long as it takes to clone a view, which spares it a message to the actor's
+//! thread and the wait for its answer.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -16,10 +17,10 @@ impl SharedState {
         SharedState(Arc::new(Mutex::new(state)))
     }
 
-    /// Exclusive access for the actor.
+    /// Exclusive access for the actor and the intake.
     pub(super) fn lock(&self) -> MutexGuard<'_, BucketState> {
         let Ok(locked) = self.0.lock() else {
-            unreachable!("BUG: an actor ends when it panics, and readers only clone")
+            unreachable!("BUG: the actor and its intake end when one of them panics, and readers only clone")
         };
         locked
     }

@@ -1,4 +1,4 @@
-//! The state that a bucket's actor owns: the store, the next sequence, the idempotency keys. Points are added only by
+//! The state of a bucket: the store, the next sequence, the idempotency keys. Points are added only by
 //! `apply`, both live and during replay.
 
 use std::sync::Arc;

@@ -4,8 +4,8 @@
 //! A record is made durable, then its completion callback runs on the journal's thread, in log order. The completion
 //! either applies the change (a command to the catalog) or forwards it to the owner of the state (an ingest to its
 //! bucket's actor). Nothing is acknowledged earlier. Each completion runs exactly once: a record that is refused when it
-//! is submitted completes at once, on the caller's thread. Called by the service for commands and by bucket actors for
-//! ingests; knows neither HTTP nor the engine.
+//! is submitted completes at once, on the caller's thread. Called by the service for commands and by the buckets' intakes
+//! for ingests; knows neither HTTP nor the engine.
 
 mod completion;
 mod error;

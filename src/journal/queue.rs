@@ -41,8 +41,9 @@ struct State {
     shards: BTreeMap<Shard, ShardQueue>,
     /// The shards that have records, each once. The first of them is served first.
     ready: VecDeque<Shard>,
-    /// Records queued, of all shards.
+    /// Records queued, of all shards, and their bytes.
     waiting: usize,
+    waiting_bytes: usize,
     controls: VecDeque<(Opening, Control)>,
     /// What ends a closed shard, once its records are done.
     closing: VecDeque<(Opening, Control)>,
@@ -52,8 +53,9 @@ struct State {
     stopping: bool,
     /// Whether the writer's thread has ended, so that nothing is processed any more.
     ended: bool,
-    /// Number of queued records at which a submission wakes the writer.
+    /// Number of queued records, and of their bytes, at which a submission wakes the writer.
     wanted: usize,
+    wanted_bytes: usize,
 }
 
 impl State {
@@ -81,7 +83,9 @@ impl State {
             let Some(queue) = self.shards.get_mut(&shard) else {
                 continue;
             };
+            let bytes_before = queue.bytes;
             let records = queue.take(&mut bytes, group_bytes_max);
+            self.waiting_bytes -= bytes_before - queue.bytes;
             let (opening, is_full) = (queue.opening, !queue.records.is_empty());
             self.waiting -= records.len();
             match (is_full, records.is_empty()) {
@@ -122,6 +126,7 @@ impl State {
         let Some(queue) = self.shards.get_mut(&shard) else {
             return VecDeque::new();
         };
+        self.waiting_bytes -= queue.bytes;
         let records = queue.drain();
         self.waiting -= records.len();
         self.ready.retain(|ready| *ready != shard);
@@ -187,9 +192,10 @@ impl Queue {
         if queue.records.is_empty() {
             state.ready.push_back(opening.shard);
         }
+        state.waiting_bytes += record.len();
         queue.push(record, completion);
         state.waiting += 1;
-        if state.waiting >= state.wanted {
+        if state.waiting >= state.wanted || state.waiting_bytes >= state.wanted_bytes {
             self.arrived.notify_one();
         }
     }
@@ -208,7 +214,7 @@ impl Queue {
     }
 
     /// Blocks until there is work; `None` once the queue is stopped and empty. `gather` says for how many records to wait,
-    /// and how long.
+    /// and how long; a group that is full does not wait.
     pub(super) fn next(&self, group_bytes_max: usize, gather: Gather) -> Option<Work> {
         let mut state = self.state.lock();
         loop {
@@ -216,7 +222,9 @@ impl Queue {
                 return Some(Work::Control(shard, control));
             }
             let waiting = state.waiting;
-            let enough = waiting >= gather.records || state.stopping || Instant::now() >= gather.until;
+            let is_full = state.waiting_bytes >= group_bytes_max;
+            let enough =
+                waiting >= gather.records || is_full || state.stopping || Instant::now() >= gather.until;
             if waiting > 0 && enough {
                 state.wanted = 1;
                 return Some(Work::Groups(state.take_groups(group_bytes_max)));
@@ -226,6 +234,7 @@ impl Queue {
             }
             // The submission that completes a group wakes the writer. A single submission does not wait.
             state.wanted = if enough { 1 } else { gather.records };
+            state.wanted_bytes = group_bytes_max;
             if enough {
                 self.arrived.wait(&mut state);
             } else {

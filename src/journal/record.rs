@@ -14,8 +14,8 @@ const INGEST_WITH_SINGLE_ROWS: u8 = 4;
 /// An ingest with single rows, and with rows of series.
 const INGEST_OF_SERIES_WITH_SINGLE_ROWS: u8 = 5;
 
-/// Offset of the first row's sequence within an ingest record. The bucket's actor assigns the sequence and writes it in
-/// place.
+/// Offset of the first row's sequence within an ingest record. The bucket's intake assigns the sequence and writes it
+/// in place.
 const FIRST_SEQUENCE_AT: usize = 5;
 
 /// A stored answer, returned again for a repeated idempotency key.

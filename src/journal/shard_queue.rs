@@ -27,7 +27,7 @@ pub(super) struct ShardQueue {
     pub(super) opening: Opening,
     options: JournalOptions,
     pub(super) records: VecDeque<(Vec<u8>, Completion)>,
-    bytes: usize,
+    pub(super) bytes: usize,
     pub(super) closed: bool,
     pub(super) failure: Option<JournalError>,
     /// Whether the state in memory may be behind the log, so that no checkpoint may continue from it.

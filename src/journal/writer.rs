@@ -2,9 +2,10 @@
 //! shard, makes them durable together, and runs the completions in order.
 //!
 //! A single record does not wait. Under load, the clients acknowledged by one sync send their next record while the
-//! next sync is running, so they would form two halves that never share a sync. Therefore, after a sync, the next group
-//! waits until as many records are queued as there were active writers, but at most as long as the last sync took.
-//! Measured, this halves the number of syncs for 64 writers.
+//! next sync is running, so they would form several parts that never share a sync. Therefore, after a sync, the next group
+//! waits until as many records are queued as there were active writers, for a limited time ([`gather_time`]). With 64
+//! writers of single points, 60 records share a sync, so that a sync and the threads that it wakes cost each of them
+//! little.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -27,8 +28,14 @@ use crate::catalog::{CatalogHandle, Frozen};
 /// grouping further records saves.
 const GROUP_BYTES_MAX: usize = 1 << 20;
 
-/// Upper limit of the time that a group waits for more records; the last sync's duration is the other limit.
+/// Upper limit of the time that a group waits for more records.
 const GATHER_MAX: Duration = Duration::from_millis(10);
+
+/// How long a group waits for each record that is expected: about the time in which a core handles a request.
+const GATHER_FOR_RECORD: Duration = Duration::from_micros(25);
+
+/// How many times longer than the last sync a group may wait for many records.
+const GATHER_SYNCS_MAX: u32 = 8;
 
 /// While requests are refused because of overload, a group waits for this many records, or this long: it is better to
 /// spend a sync on more records.
@@ -266,6 +273,23 @@ impl Drop for Waiters {
     }
 }
 
+/// For how many records the next group waits, when so many were written and so many arrived in the meantime: for most of
+/// them, so that a writer that does not come back delays the others little.
+fn expected(written: usize, arrived: usize) -> usize {
+    let records = written + arrived;
+    records - records / 16
+}
+
+/// How long a group may wait for this many records after a sync that took so long. A few wait no longer than a sync takes.
+/// Many come one after the other, as fast as the processor handles the requests; sharing one sync leaves it more time for
+/// them.
+fn gather_time(records: usize, sync: Duration) -> Duration {
+    let records = u32::try_from(records).unwrap_or(u32::MAX);
+    let of_records = GATHER_FOR_RECORD.saturating_mul(records);
+    let of_records = of_records.min(sync.saturating_mul(GATHER_SYNCS_MAX));
+    sync.max(of_records).min(GATHER_MAX)
+}
+
 struct Writer {
     log: Box<dyn NodeLog>,
     queue: Arc<Queue>,
@@ -336,9 +360,10 @@ impl Writer {
                 until: now + OVERLOAD_GATHER,
             };
         }
+        let records = expected(records, self.queue.waiting());
         Gather {
-            records: records + self.queue.waiting(),
-            until: now + took.min(GATHER_MAX),
+            records,
+            until: now + gather_time(records, took),
         }
     }
 
@@ -408,5 +433,28 @@ impl Writer {
             }
         }
         is_whole
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_waits_for_many_records_longer_than_a_sync() {
+        let (none, short, long) = (Duration::ZERO, Duration::from_micros(150), Duration::from_secs(1));
+        assert_eq!(gather_time(2, short), short);
+        assert_eq!(gather_time(40, short), Duration::from_millis(1));
+        assert_eq!(gather_time(1_000, short), 8 * short);
+        assert_eq!(gather_time(1_000, none), none, "there is no sync to share");
+        assert_eq!(gather_time(2, long), GATHER_MAX);
+        assert_eq!(gather_time(usize::MAX, long), GATHER_MAX);
+    }
+
+    #[test]
+    fn a_group_expects_most_of_many_writers_and_each_of_a_few() {
+        assert_eq!(expected(1, 0), 1);
+        assert_eq!(expected(4, 3), 7);
+        assert_eq!(expected(60, 4), 60);
     }
 }

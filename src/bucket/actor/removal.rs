@@ -39,7 +39,7 @@ impl Handler<Delete> for BucketActor {
             reply,
         } = message;
         let (address, changed) = (context.address(), self.dependencies.changed.clone());
-        self.close(source);
+        self.intake.lock().close(source);
         self.dependencies.journal.submit_command(command, move |outcome| {
             address.do_send(Deleted {
                 outcome,
@@ -55,6 +55,7 @@ impl Handler<Deleted> for BucketActor {
     type Result = ();
 
     fn handle(&mut self, message: Deleted, _: &mut Self::Context) {
+        self.answer_all_stored();
         let Deleted {
             outcome,
             source,
@@ -64,6 +65,8 @@ impl Handler<Deleted> for BucketActor {
             Some(source) => state.store.remove_source(source),
             None => state.store.remove_all(),
         };
+        let intake = self.intake.clone();
+        let mut intake = intake.lock();
         let points = outcome.map(|()| self.with_memory_reported(remove));
         if source.is_none()
             && points.is_ok()
@@ -73,6 +76,6 @@ impl Handler<Deleted> for BucketActor {
             registry.forget(self.ordinal);
         }
         respond(reply, points.map_err(ServiceError::from));
-        self.open(source);
+        intake.open(source);
     }
 }

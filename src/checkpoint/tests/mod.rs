@@ -17,6 +17,7 @@ mod expiry;
 mod faults;
 mod given_up;
 pub(crate) mod hooked_disk;
+mod intake;
 mod keys;
 pub(crate) mod live;
 mod model;

@@ -1,4 +1,4 @@
-//! Ingestion: a body becomes a record, the bucket's actor writes the record to the log, and then the answer is sent.
+//! Ingestion: a body becomes a record, the bucket writes the record to the log, and then the answer is sent.
 //! `ingest` parses bodies; this module combines the result with the catalog, the idempotency key and the bucket.
 
 mod answer;
@@ -98,7 +98,7 @@ struct Request<'a> {
     digests: Option<Digests>,
     now_ns: i64,
     write: &'a dyn Fn(&Accepted<'_>) -> Result<IngestAnswer, ServiceError>,
-    /// How often the bucket's actor has returned it.
+    /// How often the bucket has returned it.
     attempt: Attempt,
 }
 
