@@ -3,7 +3,7 @@
 //!
 //! A single record does not wait. Under load, the clients acknowledged by one sync send their next record while the
 //! next sync is running, so they would form several parts that never share a sync. Therefore, after a sync, the next group
-//! waits until as many records are queued as there were active writers, for a limited time ([`gather_time`]). With 64
+//! waits until as many records are queued as there were active writers, for a limited time ([`expected`]). With 64
 //! writers of single points, 60 records share a sync, so that a sync and the threads that it wakes cost each of them
 //! little.
 
@@ -273,21 +273,18 @@ impl Drop for Waiters {
     }
 }
 
-/// For how many records the next group waits, when so many were written and so many arrived in the meantime: for most of
-/// them, so that a writer that does not come back delays the others little.
-fn expected(written: usize, arrived: usize) -> usize {
-    let records = written + arrived;
-    records - records / 16
-}
-
-/// How long a group may wait for this many records after a sync that took so long. A few wait no longer than a sync takes.
-/// Many come one after the other, as fast as the processor handles the requests; sharing one sync leaves it more time for
-/// them.
-fn gather_time(records: usize, sync: Duration) -> Duration {
-    let records = u32::try_from(records).unwrap_or(u32::MAX);
-    let of_records = GATHER_FOR_RECORD.saturating_mul(records);
+/// For how many records the next group waits, and how long, when `records` were written or arrived during a sync that took
+/// so long. It waits for all of them as long as the sync took. Many come one after the other, as fast as the processor
+/// handles the requests; sharing one sync leaves it more time for them, so it may wait longer for most of them: a writer
+/// that does not come back delays the others little.
+fn expected(records: usize, sync: Duration) -> (usize, Duration) {
+    let of_records = GATHER_FOR_RECORD.saturating_mul(u32::try_from(records).unwrap_or(u32::MAX));
     let of_records = of_records.min(sync.saturating_mul(GATHER_SYNCS_MAX));
-    sync.max(of_records).min(GATHER_MAX)
+    if of_records > sync {
+        (records - records / 16, of_records.min(GATHER_MAX))
+    } else {
+        (records, sync.min(GATHER_MAX))
+    }
 }
 
 struct Writer {
@@ -360,10 +357,10 @@ impl Writer {
                 until: now + OVERLOAD_GATHER,
             };
         }
-        let records = expected(records, self.queue.waiting());
+        let (records, time) = expected(records + self.queue.waiting(), took);
         Gather {
             records,
-            until: now + gather_time(records, took),
+            until: now + time,
         }
     }
 
@@ -441,20 +438,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_group_waits_for_many_records_longer_than_a_sync() {
+    fn a_group_waits_longer_than_a_sync_for_most_of_many_records() {
         let (none, short, long) = (Duration::ZERO, Duration::from_micros(150), Duration::from_secs(1));
-        assert_eq!(gather_time(2, short), short);
-        assert_eq!(gather_time(40, short), Duration::from_millis(1));
-        assert_eq!(gather_time(1_000, short), 8 * short);
-        assert_eq!(gather_time(1_000, none), none, "there is no sync to share");
-        assert_eq!(gather_time(2, long), GATHER_MAX);
-        assert_eq!(gather_time(usize::MAX, long), GATHER_MAX);
-    }
-
-    #[test]
-    fn a_group_expects_most_of_many_writers_and_each_of_a_few() {
-        assert_eq!(expected(1, 0), 1);
-        assert_eq!(expected(4, 3), 7);
-        assert_eq!(expected(60, 4), 60);
+        assert_eq!(expected(1, short), (1, short));
+        assert_eq!(expected(6, short), (6, short));
+        assert_eq!(expected(40, short), (38, Duration::from_millis(1)));
+        assert_eq!(expected(64, short), (60, 8 * short));
+        assert_eq!(expected(64, none), (64, none), "there is no sync to share");
+        assert_eq!(expected(64, long), (64, GATHER_MAX));
+        assert_eq!(expected(usize::MAX, short).1, 8 * short);
     }
 }

@@ -66,8 +66,6 @@ pub(super) struct BucketActor {
     dependencies: ActorDependencies,
     /// The unsaved bytes that were last reported.
     reported_bytes: u64,
-    /// Whether the actor was stopped normally.
-    stopped: bool,
     /// Ingests that are applied, with the sequence of their first row, and not answered yet.
     stored: Vec<(IngestReply, u64)>,
     /// The number of their rows.
@@ -89,7 +87,6 @@ impl BucketActor {
             intake,
             dependencies,
             reported_bytes,
-            stopped: false,
             stored: Vec::new(),
             stored_rows: 0,
             will_answer: false,
@@ -163,20 +160,17 @@ impl Actor for BucketActor {
         // Rows left from the replay of the log.
         self.seal_full(context);
     }
-
-    fn stopped(&mut self, _: &mut Self::Context) {
-        self.stopped = true;
-    }
 }
 
 impl Drop for BucketActor {
     fn drop(&mut self) {
         self.answer_all_stored();
         self.dependencies.memory.change(self.reported_bytes, 0);
-        if !self.stopped
+        // Its context stops it even if it has panicked, so `stopped` would tell nothing.
+        if std::thread::panicking()
             && let Some(registry) = self.dependencies.registry.upgrade()
         {
-            // It has panicked: the next checkpoint sets the bucket apart.
+            // The checkpoint sets the bucket apart.
             registry.order_checkpoint();
         }
     }

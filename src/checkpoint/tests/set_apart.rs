@@ -6,13 +6,17 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use disk::sim::{Crash, Fault, Operation, SimDisk};
+use wal::SyncPolicy;
 
-use super::live::{panic_in, points_in, rooms_of, store_in};
+use super::live::{Rooms, panic_in, points_in, rooms_of, store_in};
 use super::seed;
-use super::world::{RunningRooms, World, in_system};
+use super::world::{RunningRooms, World, home, in_system};
+use crate::checkpoint::start::start_local;
 use crate::clock::Clock;
 
 const FAILING: u32 = 2;
+
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn start(disk: &SimDisk, world: &World) -> RunningRooms {
     RunningRooms::start(Arc::new(disk.clone()), Arc::clone(&world.clock))
@@ -208,5 +212,30 @@ fn a_bucket_that_is_set_apart_during_a_merge_keeps_its_files() {
         let live = start(&disk.crash(Crash::KINDS[0]), &world);
         assert_eq!(points_in(&rooms_of(&live), FAILING).await, Some(stored));
         live.stop();
+    });
+}
+
+/// Regression: an actor that had panicked counted as stopped, and no checkpoint was ordered.
+#[test]
+fn a_panic_orders_the_checkpoint_that_sets_the_bucket_apart() {
+    let seed = seed();
+    let mut world = World::new(seed);
+    in_system(async {
+        let clock = Arc::clone(&world.clock) as Arc<dyn Clock>;
+        let started = start_local(home(Arc::new(SimDisk::new(seed)), clock), SyncPolicy::Always).await;
+        let live = started.unwrap_or_else(|error| panic!("{error}"));
+        world.set_up(&live).await.unwrap();
+        let rooms = Rooms {
+            catalog: live.catalog.clone(),
+            journal: live.journal.clone(),
+            buckets: live.buckets.clone(),
+        };
+        panic_in(&rooms, FAILING).await;
+        let began = Instant::now();
+        while rooms.buckets.load().set_apart == 0 {
+            assert!(began.elapsed() < PATIENCE, "no checkpoint was ordered");
+            tokio::task::yield_now().await;
+        }
+        live.checkpointer.close().await.unwrap();
     });
 }
