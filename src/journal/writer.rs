@@ -4,7 +4,7 @@
 //! A single record does not wait. Under load, the clients acknowledged by one sync send their next record while the
 //! next sync is running, so they would form several parts that never share a sync. Therefore, after a sync, the next group
 //! waits until as many records are queued as there were active writers, for a limited time ([`expected`]). With 64
-//! writers of single points, 60 records share a sync, so that a sync and the threads that it wakes cost each of them
+//! writers of single points, 59 records share a sync, so that a sync and the threads that it wakes cost each of them
 //! little.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
