@@ -124,21 +124,14 @@ pub(super) struct IntakeDoor(Weak<Mutex<Intake>>);
 impl IntakeDoor {
     /// Decides about an ingest on this thread, or leaves it to the actor. Does not wait for the actor.
     pub(super) fn take(&self, take: Take, actor: &Addr<BucketActor>) {
-        if take.ingest.may_need_files() {
-            actor.do_send(take);
-            return;
+        let is_here = !take.ingest.may_need_files();
+        let intake = is_here.then(|| self.0.upgrade()).flatten();
+        match intake.as_deref().map(Mutex::try_lock) {
+            Some(Ok(mut intake)) => _ = intake.submit(take, None, actor),
+            // Also if the actor has ended, whose address drops what is sent, and if a panic has poisoned the lock, with which
+            // the actor ends.
+            _ => actor.do_send(take),
         }
-        // The actor has ended: its address drops what is sent.
-        let Some(intake) = self.0.upgrade() else {
-            actor.do_send(take);
-            return;
-        };
-        // A lock that a panic has poisoned is left to the actor, too: it ends.
-        let Ok(mut intake) = intake.try_lock() else {
-            actor.do_send(take);
-            return;
-        };
-        intake.submit(take, None, actor);
     }
 }
 

@@ -94,7 +94,7 @@ impl BucketActor {
     }
 
     /// Answers an ingest of so many rows, together with others: the threads of those who wait are woken once for a group of
-    /// the journal rather than for each record. Any other message to the actor is handled after the answers.
+    /// the journal rather than for each record. Other [`work`](Self::work) is done after the answers.
     fn answer_stored(
         &mut self,
         reply: IngestReply,
@@ -119,6 +119,14 @@ impl BucketActor {
             respond(reply, Ok(Ingested::Stored { first_sequence }));
         }
         self.stored_rows = 0;
+    }
+
+    /// Does what is not part of an ingest. Holds the intake, so that nobody waits for it, as `intake` describes.
+    fn work<R>(&mut self, work: impl FnOnce(&mut BucketState) -> R) -> R {
+        self.answer_all_stored();
+        let intake = self.intake.clone();
+        let _busy = intake.lock();
+        self.with_memory_reported(work)
     }
 
     fn with_memory_reported<R>(&mut self, work: impl FnOnce(&mut BucketState) -> R) -> R {
@@ -281,10 +289,7 @@ impl Handler<RowsSealed> for BucketActor {
     type Result = ();
 
     fn handle(&mut self, RowsSealed(sealed): RowsSealed, _: &mut Self::Context) {
-        self.answer_all_stored();
-        let intake = self.intake.clone();
-        let _busy = intake.lock();
-        self.with_memory_reported(|state| state.store.finish_seal(sealed));
+        self.work(|state| state.store.finish_seal(sealed));
     }
 }
 
@@ -292,9 +297,6 @@ impl<R: Request> Handler<Ask<R>> for BucketActor {
     type Result = ();
 
     fn handle(&mut self, Ask { request, reply }: Ask<R>, _: &mut Self::Context) {
-        self.answer_all_stored();
-        let intake = self.intake.clone();
-        let _busy = intake.lock();
-        respond(reply, self.with_memory_reported(|state| request.answer(state)));
+        respond(reply, self.work(|state| request.answer(state)));
     }
 }

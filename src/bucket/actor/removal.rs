@@ -55,7 +55,6 @@ impl Handler<Deleted> for BucketActor {
     type Result = ();
 
     fn handle(&mut self, message: Deleted, _: &mut Self::Context) {
-        self.answer_all_stored();
         let Deleted {
             outcome,
             source,
@@ -65,9 +64,7 @@ impl Handler<Deleted> for BucketActor {
             Some(source) => state.store.remove_source(source),
             None => state.store.remove_all(),
         };
-        let intake = self.intake.clone();
-        let mut intake = intake.lock();
-        let points = outcome.map(|()| self.with_memory_reported(remove));
+        let points = outcome.map(|()| self.work(remove));
         if source.is_none()
             && points.is_ok()
             && let Some(registry) = self.dependencies.registry.upgrade()
@@ -76,6 +73,6 @@ impl Handler<Deleted> for BucketActor {
             registry.forget(self.ordinal);
         }
         respond(reply, points.map_err(ServiceError::from));
-        intake.open(source);
+        self.intake.lock().open(source);
     }
 }
