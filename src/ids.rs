@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::random;
+use crate::{hex, random};
 
 const ID_BYTES: usize = 12;
 /// Mask of the counter's three bytes.
@@ -42,13 +42,9 @@ impl ObjectId {
 
     /// The 24 lowercase hex characters, without allocating.
     pub fn to_hex(self) -> [u8; 2 * ID_BYTES] {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let mut hex = [0; 2 * ID_BYTES];
-        for (pair, byte) in hex.chunks_exact_mut(2).zip(self.0) {
-            pair[0] = DIGITS[usize::from(byte >> 4)];
-            pair[1] = DIGITS[usize::from(byte & 15)];
-        }
-        hex
+        let mut digits = [0; 2 * ID_BYTES];
+        hex::write(&self.0, &mut digits);
+        digits
     }
 }
 

@@ -30,6 +30,7 @@ pub mod config;
 pub mod delivery;
 pub mod error;
 pub mod extents;
+pub mod hex;
 pub mod http;
 pub mod ids;
 pub mod ingest;

@@ -58,6 +58,7 @@ mod stale_sources;
 mod storage;
 mod table;
 mod take_over;
+mod waiting;
 mod wide;
 mod writers;
 
@@ -84,6 +85,7 @@ const EXPERIMENTS: &[Experiment] = &[
     analytics::OVERVIEW,
     ingest::BATCHES,
     ingest::SINGLES,
+    waiting::WAITING,
     wide::WIDE,
     writers::WRITERS,
     durability::SLOW_SYNC,

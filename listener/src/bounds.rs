@@ -42,6 +42,10 @@ pub(crate) const FAULTY_STREAMS_MAX: usize = 200;
 /// Encrypted bytes that are not sent yet on a TLS connection.
 pub(crate) const TLS_BUFFER_BYTES_MAX: usize = 32 * 1_024;
 
+/// Head and body of an answer up to this size are joined before they are written: the copy costs less than what the
+/// operating system needs more for two parts than for one.
+pub(crate) const JOINED_BYTES_MAX: usize = 1_024;
+
 /// Answers are passed to the HTTP library in pieces of this size, so that progress of the client is visible.
 pub(crate) const PIECE_BYTES: usize = 64 * 1_024;
 

@@ -11,6 +11,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 
+use crate::bounds;
 use crate::connection::Connection;
 
 /// Boxed: the state of TLS is large.
@@ -38,6 +39,18 @@ impl Watched {
     fn is_refusal(&self) -> bool {
         !self.connection.is_multiplexed() && !self.connection.is_busy()
     }
+}
+
+/// Copies the slices into the buffer, one after the other; `None` if they are too long for it.
+fn join<'a>(slices: &[IoSlice<'_>], buffer: &'a mut [u8]) -> Option<&'a [u8]> {
+    let mut length = 0;
+    for slice in slices {
+        buffer
+            .get_mut(length..length + slice.len())?
+            .copy_from_slice(slice);
+        length += slice.len();
+    }
+    Some(&buffer[..length])
 }
 
 impl AsyncRead for Watched {
@@ -76,7 +89,11 @@ impl AsyncWrite for Watched {
             self.connection.refuse(slices.first().map_or(&[], |first| first));
             return Poll::Ready(Ok(slices.iter().map(|slice| slice.len()).sum()));
         }
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+        let mut joined = [0; bounds::JOINED_BYTES_MAX];
+        match join(slices, &mut joined) {
+            Some(bytes) => Pin::new(&mut self.stream).poll_write(context, bytes),
+            None => Pin::new(&mut self.stream).poll_write_vectored(context, slices),
+        }
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -97,5 +114,23 @@ impl AsyncWrite for Watched {
             return Pin::new(&mut self.stream).poll_shutdown(context);
         }
         Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_are_joined_as_long_as_they_fit() {
+        let mut buffer = [0; 8];
+        let slices =
+            |parts: &[&'static [u8]]| parts.iter().map(|part| IoSlice::new(part)).collect::<Vec<_>>();
+        assert_eq!(join(&slices(&[]), &mut buffer), Some(&b""[..]));
+        assert_eq!(
+            join(&slices(&[b"head", b"", b"body"]), &mut buffer),
+            Some(&b"headbody"[..])
+        );
+        assert_eq!(join(&slices(&[b"heads", b"body"]), &mut buffer), None);
     }
 }

@@ -7,7 +7,7 @@ use disk::DiskFile;
 use sha2::{Digest, Sha256};
 
 use super::error::BackupError;
-use super::manifest::hex;
+use crate::hex;
 use crate::progress::Progress;
 
 /// Size of the copy buffer.
@@ -77,7 +77,7 @@ impl<'a> Content<'a> {
 
     /// Length and SHA-256 of the bytes read.
     pub(super) fn finish(self) -> (u64, String) {
-        (self.bytes, hex(&self.digest.finalize()))
+        (self.bytes, hex::text(&self.digest.finalize()))
     }
 }
 

@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::error::BackupError;
 use crate::checkpoint::Layout;
+use crate::hex;
 
 /// Format version that this program writes, and the latest that it reads. It determines the layout of the data
 /// directory inside: 1 has a directory per bucket, 2 one manifest for all.
@@ -95,11 +96,7 @@ pub(super) fn is_of_data_dir(path: &str) -> bool {
 
 /// The checksum as the manifest writes it.
 pub(super) fn sha256(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::text(&Sha256::digest(bytes))
 }
 
 #[cfg(test)]

@@ -206,12 +206,25 @@ impl Buckets {
         self.0.dependencies.journal.note_overload();
     }
 
-    /// Makes an ingest durable and visible.
+    /// Makes an ingest durable and visible. It is under way when this returns, and waiting for it needs little memory.
     ///
     /// # Errors
     /// 503 if the bucket, the memory or the log is full. 500 if the ingest has an idempotency key and it is unknown
     /// whether the key was used: nothing may be stored twice.
-    pub async fn ingest(&self, bucket: &Bucket, ingest: Ingest) -> Result<Ingested, ServiceError> {
+    pub fn ingest(
+        &self,
+        bucket: &Bucket,
+        ingest: Ingest,
+    ) -> impl Future<Output = Result<Ingested, ServiceError>> + use<> {
+        let begun = self.begin(bucket, ingest);
+        async move { begun?.await.unwrap_or_else(|_| Err(gone())) }
+    }
+
+    fn begin(
+        &self,
+        bucket: &Bucket,
+        ingest: Ingest,
+    ) -> Result<oneshot::Receiver<Result<Ingested, ServiceError>>, ServiceError> {
         self.admit()?;
         let handle = self.handle(bucket)?;
         let holds = self.hold(&handle, &ingest).ok_or_else(|| {
@@ -221,7 +234,7 @@ impl Buckets {
         let (reply, answer) = oneshot::channel();
         let take = Take { ingest, reply, holds };
         handle.intake.take(take, &handle.address);
-        answer.await.unwrap_or_else(|_| Err(gone()))
+        Ok(answer)
     }
 
     /// How often points were held back and released: what they are split by, or which series exist, may have changed. Read

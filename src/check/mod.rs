@@ -27,6 +27,7 @@ use disk::StdDisk;
 use crate::checkpoint::{DataDir, Layout, message};
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::hex;
 use crate::http;
 use crate::progress::Progress;
 use crate::random;
@@ -118,7 +119,7 @@ pub fn run(
 fn adopt_for(dir: &DataDir, email: &str, now_ns: i64, out: &mut dyn Write) -> Result<(), String> {
     let email = http::email(email).map_err(|fault| format!("the e-mail address {fault}"))?;
     let password = random::bytes::<PASSWORD_BYTES>().map_err(message)?;
-    let password: String = password.iter().map(|byte| format!("{byte:02x}")).collect();
+    let password = hex::text(&password);
     let salt = random::bytes().map_err(message)?;
     let owner = adopt::Owner {
         password: Hasher::default().hash(&password, salt).map_err(message)?,

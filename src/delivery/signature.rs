@@ -12,6 +12,7 @@ use sha2::Sha256;
 
 use crate::catalog::Secret;
 use crate::clock::SECOND_NS;
+use crate::hex;
 use crate::ids::ObjectId;
 use crate::random::{self, NoRandomness};
 
@@ -37,7 +38,7 @@ pub fn headers(
 ) -> Vec<(&'static str, String)> {
     let seconds = now_ns.div_euclid(SECOND_NS);
     let own_bytes = secret.0.as_bytes();
-    let plain = hex(&hmac_sha256(own_bytes, &[body]));
+    let plain = hex::text(&hmac_sha256(own_bytes, &[body]));
     let signed = format!("{webhook_id}.{seconds}.");
     let key = encoded_key(&secret.0).and_then(Result::ok);
     let standard = hmac_sha256(key.as_deref().unwrap_or(own_bytes), &[signed.as_bytes(), body]);
@@ -90,10 +91,6 @@ fn hmac_sha256(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
     mac.finalize().into_bytes().into()
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,7 +118,7 @@ mod tests {
                 "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54",
             ),
         ] {
-            assert_eq!(hex(&hmac_sha256(&key, &[message.as_bytes()])), expected);
+            assert_eq!(hex::text(&hmac_sha256(&key, &[message.as_bytes()])), expected);
         }
     }
 
@@ -150,7 +147,7 @@ mod tests {
             ("whsec_AQID", vec![1, 2, 3]),
             ("whsec_AQ", vec![1]),
         ] {
-            let plain = hex(&hmac_sha256(text.as_bytes(), &[body]));
+            let plain = hex::text(&hmac_sha256(text.as_bytes(), &[body]));
             let message = [format!("{id}.1614265330.").as_bytes(), body].concat();
             let standard = BASE64.encode(hmac_sha256(&key, &[&message]));
             assert_eq!(

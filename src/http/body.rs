@@ -7,13 +7,13 @@
 use std::future::poll_fn;
 use std::io::Read;
 use std::ops::Deref;
-use std::pin::pin;
+use std::pin::Pin;
 use std::time::Duration;
 
 use actix_web::HttpRequest;
 use actix_web::http::Version;
 use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING};
-use actix_web::rt::time::sleep;
+use actix_web::rt::time::{Sleep, sleep};
 use actix_web::web::{Bytes, BytesMut, Data, Payload, block};
 use flate2::read::MultiGzDecoder;
 use futures_util::StreamExt;
@@ -240,13 +240,16 @@ async fn collect(
     share: &mut Share,
 ) -> Result<Option<Bytes>, ServiceError> {
     let mut whole = BytesMut::new();
-    let mut patience = pin!(sleep(PROGRESS_PATIENCE));
+    let mut patience: Option<Pin<Box<Sleep>>> = None;
     loop {
         let next = poll_fn(|context| {
             let next = payload.poll_next_unpin(context);
-            // The timer is set by the first wait: most bodies need none.
-            if next.is_pending() && !patience.is_elapsed() && patience.as_mut().poll(context).is_ready() {
-                share.leave_progress();
+            // The timer is made by the first wait: most bodies need none.
+            if next.is_pending() {
+                let patience = patience.get_or_insert_with(|| Box::pin(sleep(PROGRESS_PATIENCE)));
+                if !patience.is_elapsed() && patience.as_mut().poll(context).is_ready() {
+                    share.leave_progress();
+                }
             }
             next
         });

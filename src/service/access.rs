@@ -136,15 +136,20 @@ impl Access {
     /// # Errors
     /// 403 that says which credentials the route takes.
     pub fn check(self, caller: &Caller) -> Result<(), ServiceError> {
-        let (needed, shown) = match caller.credential {
-            Credential::Key { kind, .. } => (Self::of_key(kind), format!("the {} API key", kind.name())),
-            Credential::Bearer { .. } => (Self::BEARER, String::from("the bearer token")),
+        let needed = match caller.credential {
+            Credential::Key { kind, .. } => Self::of_key(kind),
+            Credential::Bearer { .. } => Self::BEARER,
             // The token of a link is no credential anywhere else.
-            Credential::Share { .. } => (Self(0), String::from("the link to a board")),
+            Credential::Share { .. } => Self(0),
         };
         if self.0 & needed.0 != 0 {
             return Ok(());
         }
+        let shown = match caller.credential {
+            Credential::Key { kind, .. } => format!("the {} API key", kind.name()),
+            Credential::Bearer { .. } => "the bearer token".to_owned(),
+            Credential::Share { .. } => "the link to a board".to_owned(),
+        };
         Err(ServiceError::forbidden(format!(
             "{shown} does not allow this; use {}",
             self.described()

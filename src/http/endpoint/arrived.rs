@@ -27,7 +27,7 @@ impl Arrived {
     /// A request that has just arrived.
     pub fn new(request: HttpRequest, payload: Payload) -> Self {
         let shared = request.app_data::<Data<Shared>>();
-        let timeout = shared.map_or(MARGIN, |shared| shared.request_timeout);
+        let timeout = shared.map_or(MARGIN, |shared| shared.deadlines.timeout());
         Arrived {
             request,
             payload,

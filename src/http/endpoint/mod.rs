@@ -119,7 +119,8 @@ impl Endpoint {
                         match C::locate(arrived, &node).await? {
                             (Location::Here(scope), arrived) => break (scope, arrived),
                             (Location::At(owner), elsewhere) => {
-                                match forward(&node, owner, elsewhere, route).await? {
+                                // Boxed: the futures of requests that are served here stay small.
+                                match Box::pin(forward(&node, owner, elsewhere, route)).await? {
                                     Forwarded::Answered(answer) => return Ok(answer),
                                     Forwarded::Here(here) => arrived = here,
                                 }

@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use actix_web::Error;
 use actix_web::body::{BoxBody, MessageBody};
@@ -18,6 +18,7 @@ use futures_util::FutureExt;
 use listener::Counts;
 
 use super::answer_budget::AnswerBudget;
+use super::deadlines::Deadlines;
 use super::rate_limit;
 use super::request_context::RequestContext;
 use super::request_id::RequestId;
@@ -30,10 +31,9 @@ use crate::http::respond::forbid_sniffing;
 const RETRY_AFTER_SECONDS: u32 = 1;
 
 /// State that all requests of a worker share.
-#[derive(Clone)]
 pub struct Shared {
-    /// Deadline of a whole request, including its body.
-    pub request_timeout: Duration,
+    /// Of whole requests, including their bodies.
+    pub deadlines: Deadlines,
     pub metrics: Arc<RequestMetrics>,
     pub answers: AnswerBudget,
     /// Counts of the listener's connections.
@@ -63,16 +63,16 @@ pub async fn serve<B: MessageBody + 'static>(
         shared,
         began: Instant::now(),
     };
-    let deadline = record.shared.request_timeout;
+    let deadlines = &record.shared.deadlines;
     // A panic fails one request and not its worker. The future that panicked is dropped and never polled again, so no
     // broken state is seen.
     let mut answering = pin!(AssertUnwindSafe(next.call(request)).catch_unwind());
-    let mut answered = tokio::time::timeout(deadline, &mut answering).await;
-    if answered.is_err() && record.context.has_no_deadline.get() {
-        answered = Ok(answering.await);
+    let mut answered = deadlines.within(record.began, answering.as_mut()).await;
+    if answered.is_none() && record.context.has_no_deadline.get() {
+        answered = Some(answering.await);
     }
     match answered {
-        Ok(Ok(answered)) => {
+        Some(Ok(answered)) => {
             let answer = finish(answered?.map_into_boxed_body(), &record);
             let counted = record
                 .shared
@@ -86,11 +86,11 @@ pub async fn serve<B: MessageBody + 'static>(
             record.served(answer.status());
             Ok(answer)
         }
-        Ok(Err(panic)) => Err(record.failed(ServiceError::internal(describe(&*panic)))),
-        Err(_) => {
+        Some(Err(panic)) => Err(record.failed(ServiceError::internal(describe(&*panic)))),
+        None => {
             let message = format!(
                 "the request took more than {} s and was cancelled",
-                deadline.as_secs()
+                deadlines.timeout().as_secs()
             );
             Err(record.failed(ServiceError::unavailable(message, RETRY_AFTER_SECONDS)))
         }

@@ -2,6 +2,7 @@
 
 pub mod answer_budget;
 pub mod body_budget;
+mod deadlines;
 pub mod middleware;
 pub mod process;
 pub mod rate_limit;
@@ -29,6 +30,7 @@ use crate::open_files;
 use crate::service::Node;
 use answer_budget::AnswerBudget;
 use body_budget::BodyBudget;
+use deadlines::Deadlines;
 use listener::{CONNECTIONS_MAX, Counts, Limits, Listener, Options, RunningServer};
 use middleware::Shared;
 use request_metrics::RequestMetrics;
@@ -101,7 +103,7 @@ impl Server {
                 .app_data(bodies.clone())
                 .app_data(Data::new(answers.clone()))
                 // One instance for each worker, so that workers do not share a reference count.
-                .app_data(Data::new(shared.clone()))
+                .app_data(Data::new(shared()))
                 .app_data(Data::new(NodeClient::new(access.clone())))
                 .wrap(Condition::new(
                     !config.cors_origins.is_empty(),
@@ -126,7 +128,7 @@ impl Server {
                 .app_data(node.clone())
                 .app_data(bodies.clone())
                 .app_data(Data::new(answers.clone()))
-                .app_data(Data::new(shared.clone()))
+                .app_data(Data::new(shared()))
                 .app_data(Data::new(Inside))
                 .wrap(from_fn(middleware::serve))
                 .wrap(from_fn(inside::admit))
@@ -155,12 +157,16 @@ impl Server {
         }
     }
 
-    fn shared(&self, counts: &Counts) -> Shared {
-        Shared {
-            request_timeout: self.node.config.server.request_timeout,
-            metrics: Arc::clone(&self.metrics),
-            answers: self.answers.clone(),
-            connections: counts.clone(),
+    /// Makes what the requests of a worker share.
+    fn shared(&self, counts: &Counts) -> impl Fn() -> Shared + Clone + Send + use<> {
+        let timeout = self.node.config.server.request_timeout;
+        let (metrics, answers) = (Arc::clone(&self.metrics), self.answers.clone());
+        let connections = counts.clone();
+        move || Shared {
+            deadlines: Deadlines::new(timeout),
+            metrics: Arc::clone(&metrics),
+            answers: answers.clone(),
+            connections: connections.clone(),
         }
     }
 }

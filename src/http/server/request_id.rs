@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::random;
+use crate::{hex, random};
+
+/// Digits of the longest id.
+const DIGITS_MAX: usize = 32;
 
 pub static REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -38,10 +41,21 @@ impl RequestId {
         })
     }
 
+    /// Its text: 16 digits of the process and at least 8 of the number, and how many bytes of it are used.
+    fn digits(self) -> ([u8; DIGITS_MAX], usize) {
+        let mut digits = [0; DIGITS_MAX];
+        hex::write(&self.process.to_be_bytes(), &mut digits[..16]);
+        hex::write(&self.number.to_be_bytes(), &mut digits[16..]);
+        let left_out = (self.number.leading_zeros() as usize / 4).min(8);
+        digits.copy_within(16 + left_out.., 16);
+        (digits, DIGITS_MAX - left_out)
+    }
+
     /// Sets the `X-Request-Id` header.
     pub fn write(self, headers: &mut HeaderMap) {
+        let (digits, length) = self.digits();
         // Always a valid header value: hexadecimal digits.
-        if let Ok(id) = HeaderValue::from_str(&self.to_string()) {
+        if let Ok(id) = HeaderValue::from_bytes(&digits[..length]) {
             headers.insert(REQUEST_ID_HEADER.clone(), id);
         }
     }
@@ -49,6 +63,34 @@ impl RequestId {
 
 impl fmt::Display for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}{:08x}", self.process, self.number)
+        let (digits, length) = self.digits();
+        f.write_str(str::from_utf8(&digits[..length]).map_err(|_| fmt::Error)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_read_as_it_was_written() {
+        for (number, text) in [
+            (0, "0123456789abcdef00000000"),
+            (0xff, "0123456789abcdef000000ff"),
+            (u64::from(u32::MAX), "0123456789abcdefffffffff"),
+            (1 << 32, "0123456789abcdef100000000"),
+            (u64::MAX, "0123456789abcdefffffffffffffffff"),
+        ] {
+            let id = RequestId {
+                process: 0x0123_4567_89ab_cdef,
+                number,
+            };
+            assert_eq!(id.to_string(), text);
+            let mut headers = HeaderMap::new();
+            id.write(&mut headers);
+            assert_eq!(headers.get(&REQUEST_ID_HEADER).unwrap(), text);
+            let read = RequestId::parse(text).unwrap();
+            assert_eq!((read.process, read.number), (id.process, id.number));
+        }
     }
 }

@@ -150,6 +150,8 @@ impl Service {
     }
 
     /// Stores what `parse` returns; parses again whenever what it depends on has changed.
+    ///
+    /// What happens rarely is boxed, so that the future, which is moved once, stays small.
     async fn store_parsed(
         &self,
         mut request: Request<'_>,
@@ -165,27 +167,27 @@ impl Service {
                 Parsed::Store(store) => store,
                 Parsed::Extend(bucket, _) => {
                     // A repeated request, or one that will be refused, must not add fields.
-                    if let Some(answer) = self.answered(&bucket, digests).await? {
+                    if let Some(answer) = Box::pin(self.answered(&bucket, digests)).await? {
                         return Ok(answer);
                     }
-                    self.extend_schemas(caller, || parse(&request)).await?;
+                    Box::pin(self.extend_schemas(caller, || parse(&request))).await?;
                     continue;
                 }
                 Parsed::Prepare(bucket, missing) => {
-                    let refused = self.prepare_sources(caller, &bucket, missing).await?;
+                    let refused = Box::pin(self.prepare_sources(caller, &bucket, missing)).await?;
                     request.attempt.refused_sources.extend(refused);
                     continue;
                 }
                 Parsed::Repeated(answer) => return Ok(answer),
                 Parsed::Refused(bucket, error) => {
-                    return self.answered(&bucket, digests).await?.ok_or(error);
+                    return Box::pin(self.answered(&bucket, digests)).await?.ok_or(error);
                 }
             };
             let mut store = *store;
             store.ingest.alone.clone_from(&alone);
             let bucket = &store.bucket;
             if request.attempt.compares && !store.once.is_empty() {
-                request.attempt.compared = self.compare(bucket, store.once).await?;
+                request.attempt.compared = Box::pin(self.compare(bucket, store.once)).await?;
                 request.attempt.compares = false;
                 continue;
             }
