@@ -4,7 +4,8 @@ use std::io::Write;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, HeaderMap, HeaderValue, VARY, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, VARY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use actix_web::web::block;
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
@@ -21,11 +22,9 @@ const INLINE_COMPRESS_BYTES_MAX: usize = 64 * 1_024;
 /// Level 1 needs little memory and has most of the gain of higher levels.
 pub(super) const ZSTD_LEVEL: i32 = 1;
 
-const NO_SNIFFING: &str = "nosniff";
-
 /// Forbids browsers to guess the type of the answer, so that stored text is never shown as a page.
 pub fn forbid_sniffing(headers: &mut HeaderMap) {
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static(NO_SNIFFING));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }
 
 /// The content coding of a body.
@@ -89,19 +88,18 @@ pub fn respond_encoded(status: StatusCode, body: Encoded) -> HttpResponse {
 /// Starts a JSON response in this coding.
 pub fn head(status: StatusCode, coding: Coding) -> HttpResponseBuilder {
     let mut builder = HttpResponse::build(status);
-    builder.content_type("application/json");
-    builder.insert_header((CACHE_CONTROL, "no-store"));
-    builder.insert_header((VARY, "accept-encoding"));
+    // Static values are not copied.
+    let mut set = |name, value| {
+        builder.insert_header((name, HeaderValue::from_static(value)));
+    };
+    set(CONTENT_TYPE, "application/json");
+    set(CACHE_CONTROL, "no-store");
+    set(VARY, "accept-encoding");
     match coding {
         Coding::Identity => {}
-        Coding::Gzip => {
-            builder.insert_header((CONTENT_ENCODING, "gzip"));
-        }
-        Coding::Zstd => {
-            builder.insert_header((CONTENT_ENCODING, "zstd"));
-        }
+        Coding::Gzip => set(CONTENT_ENCODING, "gzip"),
+        Coding::Zstd => set(CONTENT_ENCODING, "zstd"),
     }
-    builder.insert_header((X_CONTENT_TYPE_OPTIONS, NO_SNIFFING));
     builder
 }
 

@@ -15,6 +15,7 @@ use actix_web::guard::{Any, Get, Head};
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::{self, Data, Payload};
 use actix_web::{HttpRequest, Route};
+use futures_util::TryFutureExt;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
@@ -131,7 +132,7 @@ impl Endpoint {
                     let answer = handler(Call::receive(arrived, scope, least).await?).await?;
                     answer.respond(&request, status).await
                 };
-                async move { answer.await.map_err(errors) }
+                answer.map_err(errors)
             })
         };
         // Whatever changes something is closed to viewers unless its row says otherwise.
