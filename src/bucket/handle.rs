@@ -1,5 +1,6 @@
 //! Access to the actor of one bucket.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,9 +17,12 @@ use super::shared::SharedState;
 use crate::error::ServiceError;
 use crate::series::{IndexReader, SeriesIndex};
 
-/// Handle of one bucket's actor. Cheap to clone.
+/// Handle of one bucket's actor. Cheap to clone: each request that stores points has one.
 #[derive(Clone)]
-pub struct BucketHandle {
+pub struct BucketHandle(Arc<Parts>);
+
+/// What a handle gives access to.
+pub struct Parts {
     pub(super) address: Addr<BucketActor>,
     pub(super) state: SharedState,
     pub(super) intake: IntakeDoor,
@@ -67,7 +71,19 @@ pub(super) fn gone() -> ServiceError {
     ServiceError::unavailable("the bucket is not available; send it again in a moment", 1)
 }
 
+impl Deref for BucketHandle {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}
+
 impl BucketHandle {
+    pub(super) fn new(parts: Parts) -> Self {
+        BucketHandle(Arc::new(parts))
+    }
+
     /// Sends a request, and returns the channel of its answer. The channel is closed without one if the actor has
     /// stopped.
     pub fn send<R: Request>(&self, request: R) -> oneshot::Receiver<R::Answer> {

@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use actix::Actor;
 use engine::{Cache, ExpiredRows, View};
+use foldhash::fast::RandomState;
 use parking_lot::RwLock;
 use tokio::sync::oneshot;
 
 use super::actor::{ActorDependencies, BucketActor, Delete};
 use super::budget::{Budget, Holds};
 use super::damaged::DamagedBlocks;
-use super::handle::{BucketHandle, Changed, IndexedView, gone};
+use super::handle::{BucketHandle, Changed, IndexedView, Parts, gone};
 use super::hold::{AskRoom, PointsHold};
 use super::intake::{Intake, IntakeDependencies, OwnedIntake, Take};
 use super::load::BucketsLoad;
@@ -53,7 +54,7 @@ pub struct Dependencies {
 }
 
 pub(super) struct Inner {
-    handles: RwLock<HashMap<u32, BucketHandle>>,
+    handles: RwLock<HashMap<u32, BucketHandle, RandomState>>,
     /// Buckets that are set apart, with the reason, by ordinal.
     set_apart: RwLock<BTreeMap<u32, String>>,
     dependencies: Dependencies,
@@ -424,7 +425,7 @@ impl Inner {
         let of_actor = OwnedIntake::new(Intake::new(state.clone(), ordinal, of_intake));
         let (intake, state_of_actor) = (of_actor.door(), state.clone());
         let arbiter = self.pool().arbiters().next();
-        BucketHandle {
+        BucketHandle::new(Parts {
             address: BucketActor::start_in_arbiter(&arbiter, |_| {
                 BucketActor::new(state_of_actor, of_actor, dependencies)
             }),
@@ -434,7 +435,7 @@ impl Inner {
             changed,
             series,
             repeats: Arc::default(),
-        }
+        })
     }
 
     pub(super) fn order_checkpoint(&self) {

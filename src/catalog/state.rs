@@ -5,6 +5,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
+
 use super::collection::{Collection, Named};
 use super::holdings::HoldingsTracker;
 use super::interner::Interner;
@@ -17,25 +19,29 @@ use super::{
 };
 use crate::ids::ObjectId;
 
+/// By something that no client chooses: an id, an ordinal or a hash. A faster hash function than the standard one, which
+/// withstands chosen keys, is enough.
+type ById<K, V> = HashMap<K, V, RandomState>;
+
 /// All objects and their indexes. Changed only by [`Catalog::apply`].
 #[derive(Default)]
 pub struct Catalog {
     pub(super) server_secret: Option<Bytes<32>>,
-    pub(super) organizations: HashMap<ObjectId, OrganizationEntry>,
+    pub(super) organizations: ById<ObjectId, OrganizationEntry>,
     /// Oldest first; organizations are never deleted.
     pub(super) organization_order: Vec<ObjectId>,
-    pub(super) users: HashMap<ObjectId, Arc<User>>,
+    pub(super) users: ById<ObjectId, Arc<User>>,
     pub(super) user_by_email: HashMap<Box<str>, ObjectId>,
     pub(super) user_by_reset: HashMap<KeyHash, ObjectId>,
     /// The organization that invites.
     pub(super) invitation_by_hash: HashMap<KeyHash, ObjectId>,
     /// A key is owned by its bucket, or by its organization if it has none.
     pub(super) keys: Registry<Key>,
-    pub(super) key_by_hash: HashMap<KeyHash, Arc<Key>>,
-    pub(super) buckets: HashMap<ObjectId, BucketEntry>,
-    pub(super) bucket_by_ordinal: HashMap<u32, ObjectId>,
+    pub(super) key_by_hash: ById<KeyHash, Arc<Key>>,
+    pub(super) buckets: ById<ObjectId, BucketEntry>,
+    pub(super) bucket_by_ordinal: ById<u32, ObjectId>,
     pub(super) last_bucket_ordinal: u32,
-    pub(super) sources: HashSet<SourceById>,
+    pub(super) sources: HashSet<SourceById, RandomState>,
     pub(super) schemas: Interner<Schema>,
     pub(super) kinds: Interner<str>,
     /// A rule is owned by the bucket of its source.
