@@ -10,6 +10,9 @@ use actix_web::http::{Method, Uri, Version};
 use actix_web::web::Bytes;
 use hyper::header;
 
+/// Forbids browsers to guess the type of an answer, so that stored text is never shown as a page. Every answer has it.
+pub(crate) const NO_SNIFFING: &str = "nosniff";
+
 /// Converts a request for the router; `None` when only one of the two libraries accepts its head.
 pub(crate) fn request(
     head: &hyper::http::request::Parts,
@@ -37,7 +40,7 @@ pub(crate) fn answer<B>(head: &Response<()>, body: B) -> hyper::Response<B> {
     let status = hyper::StatusCode::from_u16(head.status().as_u16());
     *answer.status_mut() = status.unwrap_or(hyper::StatusCode::INTERNAL_SERVER_ERROR);
     let headers = answer.headers_mut();
-    headers.reserve(head.headers().len());
+    headers.reserve(head.headers().len() + 1);
     for (name, value) in head.headers() {
         // Both libraries accept the same headers.
         if let Ok(name) = header::HeaderName::from_bytes(name.as_ref())
@@ -46,6 +49,10 @@ pub(crate) fn answer<B>(head: &Response<()>, body: B) -> hyper::Response<B> {
             headers.append(name, value);
         }
     }
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        header::HeaderValue::from_static(NO_SNIFFING),
+    );
     if head.head().connection_type() == ConnectionType::Close {
         close(&mut answer);
     }

@@ -6,6 +6,8 @@ use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::Response;
 use actix_web::http::header::HttpDate;
 
+use crate::convert::NO_SNIFFING;
+
 /// Why a request does not reach the router.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -30,7 +32,8 @@ pub(crate) fn last_answer(answer: Response<BoxBody>) -> Vec<u8> {
     // An answer to a refused head is made in one piece.
     let body = body.try_into_bytes().unwrap_or_default();
     let mut bytes = format!(
-        "HTTP/1.1 {}\r\nconnection: close\r\ncontent-length: {}\r\ndate: {}\r\n",
+        "HTTP/1.1 {}\r\nconnection: close\r\ncontent-length: {}\r\ndate: {}\r\n\
+         x-content-type-options: {NO_SNIFFING}\r\n",
         head.status(),
         body.len(),
         HttpDate::from(SystemTime::now()),
@@ -64,6 +67,9 @@ mod tests {
                 .starts_with("HTTP/1.1 414 URI Too Long\r\nconnection: close\r\ncontent-length: 2\r\ndate: "),
             "{bytes}"
         );
-        assert!(bytes.ends_with(" GMT\r\nx-request-id: 7\r\n\r\n{}"), "{bytes}");
+        assert!(
+            bytes.ends_with(" GMT\r\nx-content-type-options: nosniff\r\nx-request-id: 7\r\n\r\n{}"),
+            "{bytes}"
+        );
     }
 }

@@ -5,7 +5,7 @@
 //! works, so that nobody else waits for its work.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use actix::{Addr, Message};
@@ -55,6 +55,38 @@ pub(super) struct Ended {
     pub(super) freed: Vec<u32>,
 }
 
+/// The ingests that are submitted and not ended, by their numbers. They end about in their order.
+#[derive(Default)]
+struct InProgress {
+    /// The number of the oldest; that of the next one if there is none.
+    oldest: u64,
+    /// Whether it, and those after it, have ended.
+    ended: VecDeque<bool>,
+}
+
+impl InProgress {
+    /// The number of the next ingest.
+    fn next(&self) -> u64 {
+        self.oldest + self.ended.len() as u64
+    }
+
+    /// Begins the next one; returns its number.
+    fn begin(&mut self) -> u64 {
+        let number = self.next();
+        self.ended.push_back(false);
+        number
+    }
+
+    fn end(&mut self, number: u64) {
+        if let Some(ended) = self.ended.get_mut((number - self.oldest) as usize) {
+            *ended = true;
+        }
+        while self.ended.pop_front_if(|ended| *ended).is_some() {
+            self.oldest += 1;
+        }
+    }
+}
+
 /// An idempotency key whose first request is in progress.
 struct Pending {
     body: Digest,
@@ -86,9 +118,7 @@ pub(super) struct Intake {
     parked: Vec<IngestReply>,
     /// Ingests that may repeat rows of others.
     waiting: Waiting<Take>,
-    /// Number of ingests submitted so far, and the numbers of those in progress.
-    submitted: u64,
-    in_progress: BTreeSet<u64>,
+    in_progress: InProgress,
     /// Who waits until no earlier ingest is in progress.
     holding: Vec<(u64, HoldReply, PointsHold)>,
     /// Ingests that were parsed before this number of releases may name series of before.
@@ -146,8 +176,7 @@ impl Intake {
             closed: HashMap::new(),
             parked: Vec::new(),
             waiting: Waiting::default(),
-            submitted: 0,
-            in_progress: BTreeSet::new(),
+            in_progress: InProgress::default(),
             holding: Vec::new(),
             released_at: 0,
         }
@@ -204,9 +233,7 @@ impl Intake {
                 return Some(series);
             }
         };
-        let number = self.submitted;
-        self.submitted += 1;
-        self.in_progress.insert(number);
+        let number = self.in_progress.begin();
         let alone = ingest.alone.take();
         let first_sequence = state.next_sequence;
         // Also if the record is refused: a sequence may be skipped, but is never used twice.
@@ -273,7 +300,7 @@ impl Intake {
         additions.end(&self.state.lock(), &submitted.additions, is_durable, |series| {
             freed.push(series)
         });
-        self.in_progress.remove(&submitted.number);
+        self.in_progress.end(submitted.number);
         let pending = submitted
             .key
             .and_then(|key| Some((key, self.pending.remove(&key)?)));
@@ -313,7 +340,7 @@ impl Intake {
     /// Closes a source, and hands out the hold once no earlier ingest is in progress.
     pub(super) fn hold(&mut self, source: Option<u32>, reply: HoldReply, hold: PointsHold) {
         self.close(source);
-        self.holding.push((self.submitted, reply, hold));
+        self.holding.push((self.in_progress.next(), reply, hold));
         self.hand_out();
     }
 
@@ -327,7 +354,7 @@ impl Intake {
 
     /// Hands out the holds for which no earlier ingest is in progress any more.
     pub(super) fn hand_out(&mut self) {
-        let oldest = self.in_progress.first().copied().unwrap_or(u64::MAX);
+        let oldest = self.in_progress.oldest;
         for (_, reply, hold) in self.holding.extract_if(.., |(before, ..)| *before <= oldest) {
             // If the sender is gone, the hold ends here.
             respond(reply, hold);
@@ -351,4 +378,24 @@ fn cutoff_ns(catalog: &CatalogHandle, bucket: u32, now_ns: i64) -> i64 {
         let bucket = catalog.bucket_by_ordinal(bucket);
         bucket.map_or(i64::MIN, |bucket| bucket.retention_cutoff_ns(now_ns))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_ingest_in_progress_is_known_in_whatever_order_they_end() {
+        let mut in_progress = InProgress::default();
+        let numbers: Vec<u64> = (0..4).map(|_| in_progress.begin()).collect();
+        assert_eq!(numbers, [0, 1, 2, 3]);
+        for (ended, oldest) in [(2, 0), (0, 1), (1, 3), (3, 4)] {
+            in_progress.end(ended);
+            assert_eq!(in_progress.oldest, oldest, "after {ended}");
+        }
+        assert_eq!(in_progress.next(), 4, "numbers are not used again");
+        assert_eq!(in_progress.begin(), 4);
+        assert_eq!(in_progress.oldest, 4);
+        assert_eq!(in_progress.ended.len(), 1, "what has ended takes no memory");
+    }
 }

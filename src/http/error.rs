@@ -7,7 +7,6 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::resources::evaluations::StandingView;
-use super::respond::forbid_sniffing;
 use super::server::rate_limit;
 use super::server::request_id::RequestId;
 use crate::error::{Detail, EntryError, ErrorExtra, ErrorKind, SamplesWritten, ServiceError};
@@ -104,7 +103,6 @@ fn finished(mut builder: HttpResponseBuilder, body: &ErrorBody<'_>, request_id: 
     // Serializing strings and JSON values cannot fail.
     let mut response = builder.body(serde_json::to_vec(body).unwrap_or_default());
     request_id.write(response.headers_mut());
-    forbid_sniffing(response.headers_mut());
     response
 }
 

@@ -4,8 +4,7 @@ use std::io::Write;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, VARY,
-    X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, VARY,
 };
 use actix_web::web::block;
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
@@ -21,11 +20,6 @@ const COMPRESS_BYTES_MIN: usize = 1_024;
 const INLINE_COMPRESS_BYTES_MAX: usize = 64 * 1_024;
 /// Level 1 needs little memory and has most of the gain of higher levels.
 pub(super) const ZSTD_LEVEL: i32 = 1;
-
-/// Forbids browsers to guess the type of the answer, so that stored text is never shown as a page.
-pub fn forbid_sniffing(headers: &mut HeaderMap) {
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-}
 
 /// The content coding of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,7 +25,6 @@ use super::request_id::RequestId;
 use super::request_metrics::RequestMetrics;
 use crate::error::{ErrorKind, ServiceError};
 use crate::http::error::{Ended, error_response};
-use crate::http::respond::forbid_sniffing;
 
 /// `Retry-After` of a request that timed out: the server is slow, not down.
 const RETRY_AFTER_SECONDS: u32 = 1;
@@ -131,7 +130,6 @@ fn finish(mut answer: ServiceResponse<BoxBody>, record: &Record) -> ServiceRespo
     let written = answer.headers().contains_key(header::CONTENT_TYPE) && answer.response().error().is_none();
     if !(status.is_client_error() || status.is_server_error()) || written {
         record.id.write(answer.headers_mut());
-        forbid_sniffing(answer.headers_mut());
         return answer;
     }
     let error = answer.response().error();

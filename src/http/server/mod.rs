@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use actix_cors::Cors;
 use actix_web::App;
-use actix_web::middleware::{Condition, from_fn};
+use actix_web::middleware::from_fn;
 use actix_web::web::{Data, get, post};
 
 use crate::config::ServerConfig;
@@ -94,7 +94,7 @@ impl Server {
     /// The operating system refuses.
     pub fn start(&self, listener: &Listener, tls: Option<&Tls>) -> io::Result<RunningServer> {
         let options = self.options(server_config(tls)?, self.node.config.server.keep_alive);
-        let config = self.node.config.server.clone();
+        let origins = self.node.config.server.cors_origins.clone();
         let (node, bodies, answers) = (self.node.clone(), self.bodies.clone(), self.answers.clone());
         let (shared, access) = (self.shared(&options.counts), self.access.clone());
         let router = move || {
@@ -105,13 +105,12 @@ impl Server {
                 // One instance for each worker, so that workers do not share a reference count.
                 .app_data(Data::new(shared()))
                 .app_data(Data::new(NodeClient::new(access.clone())))
-                .wrap(Condition::new(
-                    !config.cors_origins.is_empty(),
-                    cors(&config.cors_origins),
-                ))
-                .wrap(from_fn(middleware::serve))
                 .configure(|routing| table::register(routing, &node))
         };
+        if origins.is_empty() {
+            return listener.serve(move || router().wrap(from_fn(middleware::serve)), options);
+        }
+        let router = move || router().wrap(cors(&origins)).wrap(from_fn(middleware::serve));
         listener.serve(router, options)
     }
 

@@ -18,7 +18,7 @@ use crate::config::ServerConfig;
 use crate::error::{ErrorKind, ServiceError};
 use crate::http::error::error_response;
 use crate::http::resources::health::HealthAnswer;
-use crate::http::respond::{self, forbid_sniffing};
+use crate::http::respond;
 
 /// `Retry-After` of a refused request.
 const RETRY_AFTER_SECONDS: u32 = 5;
@@ -62,7 +62,6 @@ pub fn start_recovering(
 async fn alive(request: HttpRequest) -> Result<HttpResponse, ServiceError> {
     let mut answer = respond::json(&request, StatusCode::OK, &HealthAnswer::of("ok")).await?;
     RequestId::next().write(answer.headers_mut());
-    forbid_sniffing(answer.headers_mut());
     Ok(answer)
 }
 
