@@ -1,12 +1,14 @@
 //! The deadlines of a worker's requests.
 //!
-//! All requests have the same time, so the first that began is the first whose time is over. One timer for the worker,
-//! set to the first deadline, serves them all: most requests are answered before it fires once, and a timer for each
-//! would have to be set and removed for each.
+//! All requests have the same time, and a request is entered when it first waits, before another one of the worker
+//! begins: so they are entered in the order of their deadlines. One timer for the worker, set to the first deadline,
+//! serves them all. Most requests are answered before it fires once, and a timer for each would have to be set and
+//! removed for each.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::future::poll_fn;
+use std::mem;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -116,7 +118,12 @@ impl Entry<'_> {
             let Some(waker) = waiting.wakers.get_mut(&(self.due, number)) else {
                 return true;
             };
-            waker.clone_from(context.waker());
+            if !waker.will_wake(context.waker()) {
+                let former = mem::replace(waker, context.waker().clone());
+                drop(waiting);
+                // What a waker does when it is dropped may come back here.
+                drop(former);
+            }
             return false;
         }
         let number = waiting.next;
@@ -136,7 +143,7 @@ impl Drop for Entry<'_> {
     fn drop(&mut self) {
         if let Some(number) = self.number {
             let waker = self.of.waiting.borrow_mut().wakers.remove(&(self.due, number));
-            // What a waker does when it is dropped may come back here.
+            // As above, after the borrow.
             drop(waker);
         }
     }
