@@ -1,6 +1,6 @@
 //! Requests that wait: what they cost those that are answered at once.
 
-use std::io::Write;
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 
 use crate::Outcome;
@@ -36,12 +36,12 @@ fn waiting() -> Outcome<Vec<Measured>> {
             if round > 0 {
                 used.push((load.server.cpu_seconds()? - before) * 1e6 / (CLIENTS * EACH) as f64);
             }
-            drop(held);
+            held.into_iter().try_for_each(waits)?;
         }
     }
     let [few_us, many_us] = used.map(|mut used| median(&mut used));
     let note = format!(
-        "{} against {} µs, {CLIENTS} connections; a waiting request has sent its head and half of its body; median of {} \
+        "{} against {} µs, {CLIENTS} connections; a waiting request has sent all but the end of its body; median of {} \
          alternating rounds",
         significant(many_us),
         significant(few_us),
@@ -58,6 +58,15 @@ fn unfinished(load: &mut Load) -> Vec<u8> {
     let mut request = load.requests(1, 1).swap_remove(0).swap_remove(0);
     request.truncate(request.len() - 40);
     request
+}
+
+/// Checks that nothing was answered.
+fn waits(mut stream: TcpStream) -> Outcome<()> {
+    stream.set_nonblocking(true)?;
+    match stream.read(&mut [0]) {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(()),
+        _ => Err("a request that should wait was answered".into()),
+    }
 }
 
 /// Connections whose requests wait for the rest of their bodies.

@@ -11,15 +11,24 @@ use hyper::body::{Body, Frame, SizeHint};
 
 use crate::bounds::{PIECE_BYTES, STREAM_PIECE_BYTES};
 use crate::connection::InFlight;
+use crate::counts::Counted;
 
 /// An extension of a response whose client may take its time: it is cut off only when it has taken nothing for
 /// [`crate::Limits::download_quiet_max`].
 #[derive(Clone, Copy, Debug)]
 pub struct Download;
 
+/// An extension of a response whose body the service keeps in memory anyway, for all who ask for it. It is not copied for
+/// each of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Kept;
+
 /// The body of an answer.
 pub(crate) struct AnswerBody {
     sending: InFlight,
+    /// Its place among the open HTTP/2 requests, until it is sent or given up.
+    _stream: Option<Counted>,
+    is_kept: bool,
     /// While the next chunk is being made.
     making: Option<InFlight>,
     /// Of a download.
@@ -35,8 +44,17 @@ pub(crate) struct AnswerBody {
     piece_bytes: usize,
 }
 
+/// What the service says of a body.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BodyKind {
+    /// See [`Download`].
+    pub is_download: bool,
+    /// See [`Kept`].
+    pub is_kept: bool,
+}
+
 impl AnswerBody {
-    pub fn new(body: BoxBody, sending: InFlight, is_download: bool, is_multiplexed: bool) -> Self {
+    pub fn new(body: BoxBody, kind: BodyKind, sending: InFlight, stream: Option<Counted>) -> Self {
         let left = match body.size() {
             BodySize::None => Some(0),
             BodySize::Sized(bytes) => Some(bytes),
@@ -48,17 +66,19 @@ impl AnswerBody {
         };
         Self {
             making: None,
-            _download: is_download.then(|| sending.connection().download()),
-            sending,
-            rest,
-            is_cut: false,
-            more,
-            left,
-            piece_bytes: if is_multiplexed {
+            _download: kind.is_download.then(|| sending.connection().download()),
+            piece_bytes: if sending.connection().is_multiplexed() {
                 STREAM_PIECE_BYTES
             } else {
                 PIECE_BYTES
             },
+            sending,
+            _stream: stream,
+            is_kept: kind.is_kept,
+            rest,
+            is_cut: false,
+            more,
+            left,
         }
     }
 
@@ -68,7 +88,7 @@ impl AnswerBody {
         let bytes = self.rest.len().min(self.piece_bytes);
         self.is_cut |= bytes < self.rest.len();
         let piece = self.rest.split_to(bytes);
-        if self.is_cut {
+        if self.is_cut && !self.is_kept {
             Bytes::copy_from_slice(&piece)
         } else {
             piece
@@ -128,8 +148,12 @@ mod tests {
     use crate::connection::Connection;
 
     fn answer(body: Bytes) -> AnswerBody {
+        answer_of(body, BodyKind::default())
+    }
+
+    fn answer_of(body: Bytes, kind: BodyKind) -> AnswerBody {
         let connection = Connection::new(Rc::new(Ticks::new()));
-        AnswerBody::new(body.boxed(), connection.send(), false, false)
+        AnswerBody::new(body.boxed(), kind, connection.send(), None)
     }
 
     fn next(answer: &mut AnswerBody) -> Option<Bytes> {
@@ -163,6 +187,21 @@ mod tests {
         }
         assert_eq!(lengths, [PIECE_BYTES, PIECE_BYTES, 1]);
         assert_eq!(answer.size_hint().exact(), Some(0));
+    }
+
+    #[test]
+    fn pieces_of_a_body_that_is_kept_are_not_copied() {
+        let body = Bytes::from(vec![b'x'; 2 * PIECE_BYTES + 1]);
+        let kind = BodyKind {
+            is_kept: true,
+            ..BodyKind::default()
+        };
+        let mut answer = answer_of(body.clone(), kind);
+        for at in [0, PIECE_BYTES, 2 * PIECE_BYTES] {
+            let piece = next(&mut answer).unwrap();
+            assert_eq!(piece.as_ptr(), body[at..].as_ptr());
+        }
+        assert!(answer.is_end_stream());
     }
 
     #[test]

@@ -21,8 +21,8 @@ pub(crate) const ROOMY_CONNECTIONS_MAX: usize = 512;
 /// Open requests of one HTTP/2 connection.
 pub(crate) const STREAMS_PER_CONNECTION_MAX: u32 = 100;
 
-/// Running requests of all HTTP/2 connections together. Further ones are answered with 503.
-pub(crate) const STREAMS_MAX: usize = 8_192;
+/// Open requests of all HTTP/2 connections together, until their answers are taken. Further ones are answered with 503.
+pub(crate) const STREAMS_MAX: usize = 4_096;
 
 /// Body bytes that one HTTP/2 request may send before a handler reads them.
 pub(crate) const STREAM_WINDOW_BYTES: u32 = 128 * 1_024;
@@ -31,7 +31,7 @@ pub(crate) const STREAM_WINDOW_BYTES: u32 = 128 * 1_024;
 pub(crate) const CONNECTION_WINDOW_BYTES: u32 = 256 * 1_024;
 
 /// Unsent bytes of one HTTP/2 answer, not counting the piece that is added next.
-pub(crate) const STREAM_SEND_BYTES_MAX: usize = 32 * 1_024;
+pub(crate) const STREAM_SEND_BYTES_MAX: usize = 16 * 1_024;
 
 /// Streams that an HTTP/2 client may open and reset at once before its connection is closed.
 pub(crate) const PENDING_RESETS_MAX: usize = 20;
@@ -42,8 +42,8 @@ pub(crate) const FAULTY_STREAMS_MAX: usize = 200;
 /// Encrypted bytes that are not sent yet on a TLS connection.
 pub(crate) const TLS_BUFFER_BYTES_MAX: usize = 32 * 1_024;
 
-/// Head and body of an answer up to this size are joined before they are written: the copy costs less than what the
-/// operating system needs more for two parts than for one.
+/// Head and body of an answer up to this size are joined before they are written: copying so little is
+/// cheaper than a write of two parts.
 pub(crate) const JOINED_BYTES_MAX: usize = 1_024;
 
 /// Answers are passed to the HTTP library in pieces of this size, so that progress of the client is visible.
@@ -72,7 +72,11 @@ pub(crate) const STOP_BODY_PATIENCE: Duration = Duration::from_secs(1);
 /// Memory of one connection with small buffers.
 const CROWDED_BYTES_MAX: usize = 2 * CROWDED_BUFFER_BYTES_MAX;
 
-/// Memory of one of the first connections, without the heads of its running requests.
+/// Memory of an open HTTP/2 request: its head, and of its answer what the library has and the piece that is added next. The
+/// rest of an answer counts where it is made.
+const STREAM_BYTES_MAX: usize = HEAD_BYTES_MAX + STREAM_SEND_BYTES_MAX + STREAM_PIECE_BYTES;
+
+/// Memory of one of the first connections, without its open requests.
 const ROOMY_BYTES_MAX: usize = CONNECTION_WINDOW_BYTES as usize + ROOMY_BUFFER_BYTES_MAX;
 
 /// Memory of all connections.
@@ -80,7 +84,7 @@ const CONNECTIONS_BYTES_MAX: usize = 1 << 30;
 
 /// The number of connections whose buffers fit into 1 GiB.
 pub const CONNECTIONS_MAX: usize =
-    (CONNECTIONS_BYTES_MAX - ROOMY_CONNECTIONS_MAX * ROOMY_BYTES_MAX - STREAMS_MAX * HEAD_BYTES_MAX)
+    (CONNECTIONS_BYTES_MAX - ROOMY_CONNECTIONS_MAX * ROOMY_BYTES_MAX - STREAMS_MAX * STREAM_BYTES_MAX)
         / CROWDED_BYTES_MAX;
 
 /// The limits of a server.

@@ -10,7 +10,8 @@ use actix_web::http::{Method, Uri, Version};
 use actix_web::web::Bytes;
 use hyper::header;
 
-/// Forbids browsers to guess the type of an answer, so that stored text is never shown as a page. Every answer has it.
+/// Forbids browsers to guess the type of an answer, so that stored text is never shown as a page. Every answer with a
+/// body has it.
 pub(crate) const NO_SNIFFING: &str = "nosniff";
 
 /// Converts a request for the router; `None` when only one of the two libraries accepts its head.
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_converted_unchanged() {
+    fn an_answer_is_converted_as_it_is_but_that_sniffing_is_forbidden_once() {
         let mut made = Response::new(StatusCode::from_u16(207).unwrap());
         for value in ["a", "b"] {
             made.headers_mut().append(
@@ -139,14 +140,22 @@ mod tests {
                 HeaderValue::from_static(value),
             );
         }
+        made.headers_mut().insert(
+            HeaderName::from_static("x-content-type-options"),
+            HeaderValue::from_static("nosniff"),
+        );
         let (made, _) = made.into_parts();
         let sent = answer(&made, ());
+        let of_sniffing: Vec<_> = sent.headers().get_all("x-content-type-options").iter().collect();
+        assert_eq!(of_sniffing, ["nosniff"]);
         assert_eq!(sent.status(), 207);
         let values: Vec<_> = sent.headers().get_all("x-twice").iter().collect();
         assert_eq!(values, ["a", "b"]);
         assert!(!sent.headers().contains_key("connection"));
         let mut last = Response::new(StatusCode::OK).drop_body();
         last.head_mut().set_connection_type(ConnectionType::Close);
-        assert_eq!(answer(&last, ()).headers()["connection"], "close");
+        let last = answer(&last, ());
+        assert_eq!(last.headers()["connection"], "close");
+        assert_eq!(last.headers()["x-content-type-options"], "nosniff");
     }
 }

@@ -15,7 +15,7 @@ use actix_web::dev::{Payload, Response, Service};
 use hyper::body::{Body, Incoming};
 use hyper::header::EXPECT;
 
-use crate::answer::{AnswerBody, Download};
+use crate::answer::{AnswerBody, BodyKind, Download, Kept};
 use crate::bounds::STREAMS_MAX;
 use crate::connection::Connection;
 use crate::convert;
@@ -31,7 +31,7 @@ pub(crate) struct Exchange {
     pub router: Rc<Router>,
     pub connection: Rc<Connection>,
     pub peer: SocketAddr,
-    /// Running HTTP/2 requests of the whole server.
+    /// Open HTTP/2 requests of the whole server.
     pub streams: Arc<AtomicUsize>,
     pub refuse: Refuse,
 }
@@ -62,15 +62,18 @@ impl Exchange {
         };
         let refuse = self.refuse;
         async move {
-            let _stream = stream;
             let response = match answering {
                 Ok(answering) => answering.await.unwrap_or_else(Response::from),
                 Err(refusal) => refuse(&refusal),
             };
-            let is_download = response.extensions().get::<Download>().is_some();
+            let kind = BodyKind {
+                is_download: response.extensions().get::<Download>().is_some(),
+                is_kept: response.extensions().get::<Kept>().is_some(),
+            };
             let (head, body_out) = response.into_parts();
-            let is_multiplexed = connection.is_multiplexed();
-            let body_out = AnswerBody::new(body_out, connection.send(), is_download, is_multiplexed);
+            // What waits for its client keeps its place: the client decides how long.
+            let stream = stream.map(|(counted, _)| counted);
+            let body_out = AnswerBody::new(body_out, kind, connection.send(), stream);
             let mut answer = convert::answer(&head, body_out);
             drop(running);
             if let Some(body) = body

@@ -42,7 +42,7 @@ use accepting::Worker;
 use serving::Acceptors;
 use worker::{Accepted, Shared};
 
-pub use answer::Download;
+pub use answer::{Download, Kept};
 pub use bounds::{CONNECTIONS_MAX, Limits};
 pub use counts::Counts;
 pub use refusal::{Refusal, Refuse};

@@ -41,18 +41,6 @@ impl Watched {
     }
 }
 
-/// Copies the slices into the buffer, one after the other; `None` if they are too long for it.
-fn join<'a>(slices: &[IoSlice<'_>], buffer: &'a mut [u8]) -> Option<&'a [u8]> {
-    let mut length = 0;
-    for slice in slices {
-        buffer
-            .get_mut(length..length + slice.len())?
-            .copy_from_slice(slice);
-        length += slice.len();
-    }
-    Some(&buffer[..length])
-}
-
 impl AsyncRead for Watched {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -89,11 +77,17 @@ impl AsyncWrite for Watched {
             self.connection.refuse(slices.first().map_or(&[], |first| first));
             return Poll::Ready(Ok(slices.iter().map(|slice| slice.len()).sum()));
         }
-        let mut joined = [0; bounds::JOINED_BYTES_MAX];
-        match join(slices, &mut joined) {
-            Some(bytes) => Pin::new(&mut self.stream).poll_write(context, bytes),
-            None => Pin::new(&mut self.stream).poll_write_vectored(context, slices),
+        let length: usize = slices.iter().map(|slice| slice.len()).sum();
+        if length > bounds::JOINED_BYTES_MAX {
+            return Pin::new(&mut self.stream).poll_write_vectored(context, slices);
         }
+        let mut joined = [0; bounds::JOINED_BYTES_MAX];
+        let mut end = 0;
+        for slice in slices {
+            joined[end..end + slice.len()].copy_from_slice(slice);
+            end += slice.len();
+        }
+        Pin::new(&mut self.stream).poll_write(context, &joined[..end])
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -114,23 +108,5 @@ impl AsyncWrite for Watched {
             return Pin::new(&mut self.stream).poll_shutdown(context);
         }
         Poll::Ready(Ok(()))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slices_are_joined_as_long_as_they_fit() {
-        let mut buffer = [0; 8];
-        let slices =
-            |parts: &[&'static [u8]]| parts.iter().map(|part| IoSlice::new(part)).collect::<Vec<_>>();
-        assert_eq!(join(&slices(&[]), &mut buffer), Some(&b""[..]));
-        assert_eq!(
-            join(&slices(&[b"head", b"", b"body"]), &mut buffer),
-            Some(&b"headbody"[..])
-        );
-        assert_eq!(join(&slices(&[b"heads", b"body"]), &mut buffer), None);
     }
 }

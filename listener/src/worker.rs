@@ -50,7 +50,7 @@ type Held = (Counted, Counted, OwnedSemaphorePermit);
 pub(crate) struct Shared {
     pub options: Options,
     pub tls: Option<Acceptors>,
-    /// Running HTTP/2 requests.
+    /// Open HTTP/2 requests.
     pub streams: Arc<AtomicUsize>,
 }
 

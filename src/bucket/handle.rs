@@ -17,12 +17,12 @@ use super::shared::SharedState;
 use crate::error::ServiceError;
 use crate::series::{IndexReader, SeriesIndex};
 
-/// Handle of one bucket's actor. Cheap to clone: each request that stores points has one.
+/// Handle of one bucket's actor. Cheap to clone, as each request that stores points does.
 #[derive(Clone)]
-pub struct BucketHandle(Arc<Parts>);
+pub struct BucketHandle(Arc<HandleInner>);
 
-/// What a handle gives access to.
-pub struct Parts {
+/// What the clones of a handle share.
+pub struct HandleInner {
     pub(super) address: Addr<BucketActor>,
     pub(super) state: SharedState,
     pub(super) intake: IntakeDoor,
@@ -72,16 +72,16 @@ pub(super) fn gone() -> ServiceError {
 }
 
 impl Deref for BucketHandle {
-    type Target = Parts;
+    type Target = HandleInner;
 
-    fn deref(&self) -> &Parts {
+    fn deref(&self) -> &HandleInner {
         &self.0
     }
 }
 
 impl BucketHandle {
-    pub(super) fn new(parts: Parts) -> Self {
-        BucketHandle(Arc::new(parts))
+    pub(super) fn new(inner: HandleInner) -> Self {
+        BucketHandle(Arc::new(inner))
     }
 
     /// Sends a request, and returns the channel of its answer. The channel is closed without one if the actor has

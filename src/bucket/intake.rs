@@ -147,8 +147,7 @@ impl OwnedIntake {
     }
 }
 
-/// Access to a bucket's intake for those who send it ingests. Cheap to clone.
-#[derive(Clone)]
+/// Access to a bucket's intake for those who send it ingests.
 pub(super) struct IntakeDoor(Weak<Mutex<Intake>>);
 
 impl IntakeDoor {

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use super::actor::{ActorDependencies, BucketActor, Delete};
 use super::budget::{Budget, Holds};
 use super::damaged::DamagedBlocks;
-use super::handle::{BucketHandle, Changed, IndexedView, Parts, gone};
+use super::handle::{BucketHandle, Changed, HandleInner, IndexedView, gone};
 use super::hold::{AskRoom, PointsHold};
 use super::intake::{Intake, IntakeDependencies, OwnedIntake, Take};
 use super::load::BucketsLoad;
@@ -425,7 +425,7 @@ impl Inner {
         let of_actor = OwnedIntake::new(Intake::new(state.clone(), ordinal, of_intake));
         let (intake, state_of_actor) = (of_actor.door(), state.clone());
         let arbiter = self.pool().arbiters().next();
-        BucketHandle::new(Parts {
+        BucketHandle::new(HandleInner {
             address: BucketActor::start_in_arbiter(&arbiter, |_| {
                 BucketActor::new(state_of_actor, of_actor, dependencies)
             }),

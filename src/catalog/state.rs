@@ -19,8 +19,7 @@ use super::{
 };
 use crate::ids::ObjectId;
 
-/// By something that no client chooses: an id, an ordinal or a hash. A faster hash function than the standard one, which
-/// withstands chosen keys, is enough.
+/// A map that each request reads. The server makes its keys, so that they need no hash function that withstands chosen ones.
 type ById<K, V> = HashMap<K, V, RandomState>;
 
 /// All objects and their indexes. Changed only by [`Catalog::apply`].

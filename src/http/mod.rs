@@ -14,6 +14,7 @@ mod error;
 mod forward;
 mod forwarded_answer;
 mod inside;
+mod kept_body;
 mod node_client;
 mod page_url;
 mod pieces;

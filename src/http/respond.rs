@@ -34,8 +34,8 @@ pub enum Coding {
 
 /// A complete body in its coding.
 pub struct Encoded {
-    coding: Coding,
-    bytes: Vec<u8>,
+    pub(super) coding: Coding,
+    pub(super) bytes: Vec<u8>,
 }
 
 /// Chooses the coding that the client prefers; zstd before gzip if it prefers both equally.

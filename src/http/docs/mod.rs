@@ -16,13 +16,12 @@ mod shared;
 use std::sync::OnceLock;
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use actix_web::http::header::{
     Accept, CONTENT_SECURITY_POLICY, CONTENT_TYPE, Header as _, HeaderValue, VARY,
 };
 
 use super::endpoint::{Anyone, Call, Endpoint, get};
-use super::respond;
+use super::kept_body::KeptBody;
 use crate::error::ServiceError;
 
 pub use openapi::document;
@@ -47,7 +46,7 @@ async fn describe(call: Call<Anyone>) -> Result<HttpResponse, ServiceError> {
         .map_err(|fault| ServiceError::internal(fault.as_str()))?;
     let as_html = Accept::parse(&call.request).is_ok_and(|accepted| accept::prefers_html(&accepted));
     let form = if as_html { &forms.html } else { &forms.json };
-    let mut response = respond::respond(&call.request, StatusCode::OK, form.clone()).await?;
+    let mut response = form.respond(&call.request)?;
     let headers = response.headers_mut();
     if as_html {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
@@ -58,8 +57,8 @@ async fn describe(call: Call<Anyone>) -> Result<HttpResponse, ServiceError> {
 }
 
 struct Forms {
-    json: Vec<u8>,
-    html: Vec<u8>,
+    json: KeptBody,
+    html: KeptBody,
     /// The content security policy of the page.
     policy: HeaderValue,
 }
@@ -68,8 +67,8 @@ impl Forms {
     fn make() -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         let document = document()?;
         Ok(Self {
-            json: serde_json::to_vec(&document)?,
-            html: page::html(&document).into_bytes(),
+            json: KeptBody::new(serde_json::to_vec(&document)?.into()),
+            html: KeptBody::new(page::html(&document).into()),
             policy: HeaderValue::try_from(page::content_security_policy())?,
         })
     }

@@ -8,6 +8,7 @@ use super::Arrived;
 use crate::catalog::Role;
 use crate::error::ServiceError;
 use crate::http::auth::Schemes;
+use crate::http::server::request_context::set_caller;
 use crate::http::{auth, inside, shape};
 use crate::limits::BODY_BYTES_MAX;
 use crate::service::accounts::check_signup_open;
@@ -222,7 +223,10 @@ impl Credential for Link {
         shard: &ShardService,
         _: Role,
     ) -> Result<SharedBoard, ServiceError> {
-        shard.admit_link(token_of(request))
+        let board = shard.admit_link(token_of(request))?;
+        // Answers to the holders of links count for their organization.
+        set_caller(request, board.caller.organization_id, None);
+        Ok(board)
     }
 }
 

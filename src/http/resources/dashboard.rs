@@ -1,16 +1,20 @@
 //! The dashboard: a page and its assets, embedded in the binary. It is an ordinary client of the API: these routes
 //! serve no data.
 
-use actix_web::http::StatusCode;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
 use actix_web::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY,
 };
+use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse};
-use rust_embed::{Embed, EmbeddedFile};
+use rust_embed::Embed;
 
 use crate::error::ServiceError;
 use crate::http::endpoint::{Anyone, Call, Endpoint, get};
-use crate::http::respond;
+use crate::http::kept_body::KeptBody;
 
 /// Output of the build of `dashboard/`.
 #[derive(Embed)]
@@ -37,8 +41,8 @@ pub fn endpoints() -> Vec<Endpoint> {
 }
 
 async fn page(call: Call<Anyone>) -> Result<HttpResponse, ServiceError> {
-    let page = Files::get("index.html").ok_or_else(|| ServiceError::internal("BUG: no page is embedded"))?;
-    let mut response = respond_file(&call.request, page, "text/html; charset=utf-8", "no-cache").await?;
+    let page = file("index.html").ok_or_else(|| ServiceError::internal("BUG: no page is embedded"))?;
+    let mut response = respond_file(&call.request, page, "text/html; charset=utf-8", "no-cache")?;
     let headers: [(HeaderName, &str); 2] = [
         (CONTENT_SECURITY_POLICY, POLICY),
         (REFERRER_POLICY, "no-referrer"),
@@ -53,23 +57,40 @@ async fn page(call: Call<Anyone>) -> Result<HttpResponse, ServiceError> {
 
 async fn asset(call: Call<Anyone>) -> Result<HttpResponse, ServiceError> {
     let name = call.request.match_info().get("file").unwrap_or_default();
-    let file = Files::get(&format!("assets/{name}")).ok_or_else(|| ServiceError::not_found("file"))?;
+    let file = file(&format!("assets/{name}")).ok_or_else(|| ServiceError::not_found("file"))?;
     let kind = match name.rsplit_once('.').map(|(_, extension)| extension) {
         Some("js") => "text/javascript; charset=utf-8",
         Some("css") => "text/css; charset=utf-8",
         Some("svg") => "image/svg+xml",
         _ => "application/octet-stream",
     };
-    respond_file(&call.request, file, kind, FOREVER).await
+    respond_file(&call.request, file, kind, FOREVER)
 }
 
-async fn respond_file(
+/// An embedded file. A client that takes it slowly holds no copy of it.
+fn file(name: &str) -> Option<&'static KeptBody> {
+    static KEPT: OnceLock<HashMap<Cow<'static, str>, KeptBody>> = OnceLock::new();
+    let kept = KEPT.get_or_init(|| {
+        let body = |name: &str| {
+            let body = match Files::get(name)?.data {
+                Cow::Borrowed(data) => Bytes::from_static(data),
+                Cow::Owned(data) => data.into(),
+            };
+            Some(KeptBody::new(body))
+        };
+        let files = Files::iter().filter_map(|name| Some((body(&name)?, name)));
+        files.map(|(body, name)| (name, body)).collect()
+    });
+    kept.get(name)
+}
+
+fn respond_file(
     request: &HttpRequest,
-    file: EmbeddedFile,
+    file: &KeptBody,
     kind: &'static str,
     keep: &'static str,
 ) -> Result<HttpResponse, ServiceError> {
-    let mut response = respond::respond(request, StatusCode::OK, file.data.into_owned()).await?;
+    let mut response = file.respond(request)?;
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(keep));
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));

@@ -1,8 +1,6 @@
 //! Limits the memory of answers that wait for their clients. Each large answer counts from when it is made until its
 //! client has taken it. No organization gets more than half of the budget, so an organization with slow clients only
-//! refuses itself.
-//!
-//! Only answers to authenticated requests are counted: public answers are small or static.
+//! refuses itself. Answers to everybody together get a quarter. Files that the server keeps anyway count nothing.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -12,17 +10,21 @@ use std::task::{Context, Poll};
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::ServiceResponse;
 use actix_web::web::Bytes;
+use listener::Kept;
 use parking_lot::Mutex;
 
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 
-/// Smaller answers, which are nearly all, never touch the shared counters.
-const FREE_BYTES: u64 = 64 * 1_024;
+/// Smaller answers, which are nearly all, never touch the shared counters. As many as there may be connections have to fit
+/// into memory beside the budget.
+const FREE_BYTES: u64 = 4 * 1_024;
 /// Cost of an answer that is made in pieces: the waiting piece, the encoder, and the next piece.
 pub(in crate::http) const PIECES_BYTES: u64 = 1_024 * 1_024;
 /// One organization may use the budget divided by this.
 const SHARES: u64 = 2;
+/// Those without one may together use the budget divided by this.
+const PUBLIC_SHARES: u64 = 4;
 /// Clients take their answers within seconds, or are cut.
 const RETRY_AFTER_SECONDS: u32 = 1;
 
@@ -40,13 +42,14 @@ pub struct AnswerBudget {
 #[derive(Default)]
 struct Held {
     bytes: u64,
-    by_organization: HashMap<ObjectId, u64>,
+    /// `None`: of requests without an organization.
+    by_organization: HashMap<Option<ObjectId>, u64>,
 }
 
 /// One answer's share of the budget, given back when dropped.
 struct Share {
     held: Arc<Mutex<Held>>,
-    organization: ObjectId,
+    organization: Option<ObjectId>,
     bytes: u64,
 }
 
@@ -72,7 +75,7 @@ impl AnswerBudget {
         self.bytes_max
     }
 
-    /// Counts an answer for this organization until its client has taken it.
+    /// Counts an answer for this organization until its client has taken it; `None` for a request without one.
     ///
     /// # Errors
     /// 503 when too many other answers wait for their clients.
@@ -89,9 +92,9 @@ impl AnswerBudget {
                 held.map_or(PIECES_BYTES, |HeldBytes(bytes)| bytes)
             }
         };
-        let Some(organization) = organization.filter(|_| bytes > FREE_BYTES) else {
+        if bytes <= FREE_BYTES || answer.response().extensions().get::<Kept>().is_some() {
             return Ok(answer);
-        };
+        }
         let share = self.hold(organization, bytes)?;
         Ok(answer.map_body(|_, body| BoxBody::new(CountedBody { body, _share: share })))
     }
@@ -102,15 +105,20 @@ impl AnswerBudget {
     /// # Errors
     /// 503 when too many other answers wait for their clients.
     pub(in crate::http) fn admit(&self, organization: ObjectId, bytes: u64) -> Result<(), ServiceError> {
-        self.check(&self.held.lock(), organization, bytes).map(drop)
+        self.check(&self.held.lock(), Some(organization), bytes).map(drop)
     }
 
     /// Returns what the organization holds.
-    fn check(&self, held: &Held, organization: ObjectId, bytes: u64) -> Result<u64, ServiceError> {
+    fn check(&self, held: &Held, organization: Option<ObjectId>, bytes: u64) -> Result<u64, ServiceError> {
         let own = held.by_organization.get(&organization).copied().unwrap_or(0);
+        let shares = if organization.is_some() {
+            SHARES
+        } else {
+            PUBLIC_SHARES
+        };
         // A single answer may exceed the limit: it already exists.
         let is_over = |held: u64, bytes_max: u64| held > 0 && held + bytes > bytes_max;
-        if is_over(held.bytes, self.bytes_max) || is_over(own, self.bytes_max / SHARES) {
+        if is_over(held.bytes, self.bytes_max) || is_over(own, self.bytes_max / shares) {
             return Err(ServiceError::unavailable(
                 "the server holds as many answers as it has room for until their clients have taken them; send it again \
                  in a moment",
@@ -120,7 +128,7 @@ impl AnswerBudget {
         Ok(own)
     }
 
-    fn hold(&self, organization: ObjectId, bytes: u64) -> Result<Share, ServiceError> {
+    fn hold(&self, organization: Option<ObjectId>, bytes: u64) -> Result<Share, ServiceError> {
         let mut held = self.held.lock();
         let own = self.check(&held, organization, bytes)?;
         held.bytes += bytes;
@@ -171,7 +179,7 @@ mod tests {
     fn an_organization_gets_half_of_the_budget_and_releases_it() {
         let budget = AnswerBudget::new(100);
         let ids = ObjectIds::new().unwrap();
-        let [one, other, third] = [(); 3].map(|()| ids.next(0));
+        let [one, other, third] = [(); 3].map(|()| Some(ids.next(0)));
         let refused = |organization, bytes| {
             let refusal = budget.hold(organization, bytes).err().expect("there is no room");
             assert!(refusal.retry_after_seconds.is_some());
@@ -197,11 +205,23 @@ mod tests {
         let ids = ObjectIds::new().unwrap();
         let [one, other] = [(); 2].map(|()| ids.next(0));
         budget.admit(one, PIECES_BYTES).unwrap();
-        let held = [(); 2].map(|()| budget.hold(one, PIECES_BYTES).unwrap());
+        let held = [(); 2].map(|()| budget.hold(Some(one), PIECES_BYTES).unwrap());
         let refused = budget.admit(one, PIECES_BYTES).unwrap_err();
         assert_eq!(refused.kind, ErrorKind::Unavailable);
         budget.admit(other, PIECES_BYTES).unwrap();
         drop(held);
         budget.admit(one, PIECES_BYTES).unwrap();
+    }
+
+    #[test]
+    fn answers_to_everybody_together_get_a_quarter() {
+        let budget = AnswerBudget::new(100);
+        let held = budget.hold(None, 25).unwrap();
+        let refused = budget.hold(None, 1).err().expect("there is no room");
+        assert_eq!(refused.kind, ErrorKind::Unavailable);
+        let own = Some(ObjectIds::new().unwrap().next(0));
+        drop(budget.hold(own, 50).unwrap());
+        drop(held);
+        drop(budget.hold(None, 25).unwrap());
     }
 }

@@ -1,9 +1,8 @@
 //! The deadlines of a worker's requests.
 //!
-//! All requests have the same time, and a request is entered when it first waits, before another one of the worker
-//! begins: so they are entered in the order of their deadlines. One timer for the worker, set to the first deadline,
-//! serves them all. Most requests are answered before it fires once, and a timer for each would have to be set and
-//! removed for each.
+//! All requests have the same time, so that they are due in the order in which they began. One timer for the worker, set
+//! to the first deadline, serves them all. Most requests are answered before it fires once, and a timer for each would
+//! have to be set and removed for each.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,8 +16,8 @@ use std::time::{Duration, Instant};
 use actix_web::rt;
 use actix_web::rt::time::sleep_until;
 
-/// Cheap to clone. A worker has one.
-#[derive(Clone, Debug)]
+/// A worker has one.
+#[derive(Debug)]
 pub struct Deadlines {
     /// How long a request may take.
     timeout: Duration,
@@ -62,7 +61,8 @@ impl Deadlines {
         self.timeout
     }
 
-    /// Runs what a request that began then waits for; `None` if its time is over first.
+    /// Runs what a request that began then waits for; `None` if its time is over first. Requests call this in the order in
+    /// which they began: the timer is not set to an earlier deadline than that of the first who waits.
     pub async fn within<F: Future>(&self, began: Instant, mut future: Pin<&mut F>) -> Option<F::Output> {
         let mut entry = Entry {
             of: self,
@@ -200,17 +200,33 @@ mod tests {
             // Its time is over when it begins to wait.
             let late = async { deadlines.within(began - LONG, pin!(pending::<()>())).await };
             let answered = async {
-                let mut steps = 0;
-                while waiting(&deadlines) > 1 || steps == 0 {
-                    steps += 1;
+                yield_now().await;
+                while waiting(&deadlines) > 1 {
                     yield_now().await;
                 }
-                steps
+                waiting(&deadlines)
             };
             let (late, answered) = join(late, run(&deadlines, answered)).await;
             assert_eq!(late, None);
-            assert!(answered.is_some());
+            assert_eq!(answered, Some(1), "it waited when the other one was given up");
             assert_eq!(waiting(&deadlines), 0);
+        });
+    }
+
+    #[test]
+    fn the_timer_goes_on_for_the_next_request_when_the_first_is_answered() {
+        System::new().block_on(async {
+            let deadlines = Deadlines::new(Duration::from_millis(20));
+            let first = run(&deadlines, async {
+                // The timer is set while this one waits.
+                yield_now().await;
+                yield_now().await;
+            });
+            assert_eq!(first.await, Some(()));
+            assert!(deadlines.waiting.borrow().is_timed);
+            let began = Instant::now();
+            assert_eq!(deadlines.within(began, pin!(pending::<()>())).await, None);
+            assert!(began.elapsed() >= deadlines.timeout());
         });
     }
 

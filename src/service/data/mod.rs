@@ -151,7 +151,7 @@ impl Service {
 
     /// Stores what `parse` returns; parses again whenever what it depends on has changed.
     ///
-    /// What happens rarely is boxed, so that the future, which is moved once, stays small.
+    /// What happens rarely is boxed, so that the future of each request stays small.
     async fn store_parsed(
         &self,
         mut request: Request<'_>,
