@@ -50,8 +50,12 @@ impl Exchange {
             RequestBody::new(incoming, is_awaited, Rc::clone(&connection))
         });
         let payload = body.as_ref().map_or(Payload::None, RequestBody::payload);
-        let stream = connection.is_multiplexed().then(|| Counted::new(&self.streams));
-        let is_full = matches!(stream, Some((_, before)) if before >= STREAMS_MAX);
+        let (stream, is_full) = match connection.is_multiplexed().then(|| Counted::new(&self.streams)) {
+            // A refusal is small and takes no place.
+            Some((_, before)) if before >= STREAMS_MAX => (None, true),
+            Some((counted, _)) => (Some(counted), false),
+            None => (None, false),
+        };
         let answering = match convert::request(&head, payload, self.peer) {
             _ if is_full => Err(Refusal::Crowded),
             None => Err(Refusal::Malformed(String::from(
@@ -71,8 +75,7 @@ impl Exchange {
                 is_kept: response.extensions().get::<Kept>().is_some(),
             };
             let (head, body_out) = response.into_parts();
-            // What waits for its client keeps its place: the client decides how long.
-            let stream = stream.map(|(counted, _)| counted);
+            // Until the answer is taken: the client decides how long that is.
             let body_out = AnswerBody::new(body_out, kind, connection.send(), stream);
             let mut answer = convert::answer(&head, body_out);
             drop(running);

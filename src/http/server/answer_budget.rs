@@ -1,6 +1,8 @@
-//! Limits the memory of answers that wait for their clients. Each large answer counts from when it is made until its
-//! client has taken it. No organization gets more than half of the budget, so an organization with slow clients only
-//! refuses itself. Answers to everybody together get a quarter. Files that the server keeps anyway count nothing.
+//! Limits the memory of answers that wait for their clients. An answer counts from when it is made until its client has
+//! taken it. No organization gets more than half of the budget, so an organization with slow clients only refuses itself.
+//! Answers to everybody together get a quarter. Files that the server keeps anyway count nothing.
+//!
+//! Small answers have a budget of their own, a quarter in addition: whoever has many large ones wait still gets them.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -19,6 +21,10 @@ use crate::ids::ObjectId;
 /// Smaller answers, which are nearly all, never touch the shared counters. As many as there may be connections have to fit
 /// into memory beside the budget.
 const FREE_BYTES: u64 = 4 * 1_024;
+/// Answers up to this count as small.
+const SMALL_BYTES: u64 = 64 * 1_024;
+/// The budget of small answers is that of large ones divided by this.
+const SMALL_SHARE: u64 = 4;
 /// Cost of an answer that is made in pieces: the waiting piece, the encoder, and the next piece.
 pub(in crate::http) const PIECES_BYTES: u64 = 1_024 * 1_024;
 /// One organization may use the budget divided by this.
@@ -35,6 +41,13 @@ pub(in crate::http) struct HeldBytes(pub u64);
 /// Bytes of waiting answers and their limit. Cheap to clone.
 #[derive(Clone)]
 pub struct AnswerBudget {
+    large: Pool,
+    small: Pool,
+}
+
+/// The memory of one kind of answers.
+#[derive(Clone)]
+struct Pool {
     bytes_max: u64,
     held: Arc<Mutex<Held>>,
 }
@@ -60,19 +73,26 @@ struct CountedBody {
 }
 
 impl AnswerBudget {
+    /// A budget of so many bytes for large answers.
     pub fn new(bytes_max: u64) -> Self {
-        let held = Arc::default();
-        AnswerBudget { bytes_max, held }
+        let pool = |bytes_max| Pool {
+            bytes_max,
+            held: Arc::default(),
+        };
+        AnswerBudget {
+            large: pool(bytes_max),
+            small: pool(bytes_max / SMALL_SHARE),
+        }
     }
 
     /// Bytes held now, without small answers.
     pub fn held_bytes(&self) -> u64 {
-        self.held.lock().bytes
+        self.large.held.lock().bytes
     }
 
     /// The limit.
     pub fn bytes_max(&self) -> u64 {
-        self.bytes_max
+        self.large.bytes_max
     }
 
     /// Counts an answer for this organization until its client has taken it; `None` for a request without one.
@@ -95,19 +115,27 @@ impl AnswerBudget {
         if bytes <= FREE_BYTES || answer.response().extensions().get::<Kept>().is_some() {
             return Ok(answer);
         }
-        let share = self.hold(organization, bytes)?;
+        let pool = if bytes <= SMALL_BYTES {
+            &self.small
+        } else {
+            &self.large
+        };
+        let share = pool.hold(organization, bytes)?;
         Ok(answer.map_body(|_, body| BoxBody::new(CountedBody { body, _share: share })))
     }
 
-    /// Whether an answer of this size would be taken now. Asked before the work for one begins; otherwise, at twice the capacity,
-    /// a third of the processor went into answers that were then refused.
+    /// Whether a large answer of this size would be taken now. Asked before the work for one begins; otherwise, at twice the
+    /// capacity, a third of the processor went into answers that were then refused.
     ///
     /// # Errors
     /// 503 when too many other answers wait for their clients.
     pub(in crate::http) fn admit(&self, organization: ObjectId, bytes: u64) -> Result<(), ServiceError> {
-        self.check(&self.held.lock(), Some(organization), bytes).map(drop)
+        let held = self.large.held.lock();
+        self.large.check(&held, Some(organization), bytes).map(drop)
     }
+}
 
+impl Pool {
     /// Returns what the organization holds.
     fn check(&self, held: &Held, organization: Option<ObjectId>, bytes: u64) -> Result<u64, ServiceError> {
         let own = held.by_organization.get(&organization).copied().unwrap_or(0);
@@ -181,22 +209,29 @@ mod tests {
         let ids = ObjectIds::new().unwrap();
         let [one, other, third] = [(); 3].map(|()| Some(ids.next(0)));
         let refused = |organization, bytes| {
-            let refusal = budget.hold(organization, bytes).err().expect("there is no room");
+            let refusal = budget
+                .large
+                .hold(organization, bytes)
+                .err()
+                .expect("there is no room");
             assert!(refusal.retry_after_seconds.is_some());
             refusal.kind
         };
-        let mut held = vec![budget.hold(one, 30).unwrap(), budget.hold(one, 20).unwrap()];
+        let mut held = vec![
+            budget.large.hold(one, 30).unwrap(),
+            budget.large.hold(one, 20).unwrap(),
+        ];
         assert_eq!(refused(one, 1), ErrorKind::Unavailable);
-        held.push(budget.hold(other, 50).unwrap());
+        held.push(budget.large.hold(other, 50).unwrap());
         assert_eq!(refused(third, 1), ErrorKind::Unavailable);
         assert_eq!(budget.held_bytes(), 100);
         held.remove(0);
-        drop(budget.hold(one, 30).unwrap());
+        drop(budget.large.hold(one, 30).unwrap());
         held.clear();
         assert_eq!(budget.held_bytes(), 0);
-        assert!(budget.held.lock().by_organization.is_empty());
+        assert!(budget.large.held.lock().by_organization.is_empty());
         // What is made already is sent, where nothing else waits.
-        drop(budget.hold(one, 1_000).unwrap());
+        drop(budget.large.hold(one, 1_000).unwrap());
     }
 
     #[test]
@@ -205,7 +240,7 @@ mod tests {
         let ids = ObjectIds::new().unwrap();
         let [one, other] = [(); 2].map(|()| ids.next(0));
         budget.admit(one, PIECES_BYTES).unwrap();
-        let held = [(); 2].map(|()| budget.hold(Some(one), PIECES_BYTES).unwrap());
+        let held = [(); 2].map(|()| budget.large.hold(Some(one), PIECES_BYTES).unwrap());
         let refused = budget.admit(one, PIECES_BYTES).unwrap_err();
         assert_eq!(refused.kind, ErrorKind::Unavailable);
         budget.admit(other, PIECES_BYTES).unwrap();
@@ -216,12 +251,37 @@ mod tests {
     #[test]
     fn answers_to_everybody_together_get_a_quarter() {
         let budget = AnswerBudget::new(100);
-        let held = budget.hold(None, 25).unwrap();
-        let refused = budget.hold(None, 1).err().expect("there is no room");
+        let held = budget.large.hold(None, 25).unwrap();
+        let refused = budget.large.hold(None, 1).err().expect("there is no room");
         assert_eq!(refused.kind, ErrorKind::Unavailable);
         let own = Some(ObjectIds::new().unwrap().next(0));
-        drop(budget.hold(own, 50).unwrap());
+        drop(budget.large.hold(own, 50).unwrap());
         drop(held);
-        drop(budget.hold(None, 25).unwrap());
+        drop(budget.large.hold(None, 25).unwrap());
+    }
+
+    #[test]
+    fn small_answers_have_a_budget_of_their_own_with_the_same_shares() {
+        let budget = AnswerBudget::new(16 * SMALL_BYTES);
+        let ids = ObjectIds::new().unwrap();
+        let [one, other] = [(); 2].map(|()| Some(ids.next(0)));
+        let answer = |organization, bytes: u64| {
+            let body = vec![b'x'; bytes as usize];
+            let answer = actix_web::HttpResponse::Ok().body(body);
+            let request = actix_web::test::TestRequest::get().to_http_request();
+            budget.count(organization, ServiceResponse::new(request, answer))
+        };
+        let mut held = vec![answer(one, 8 * SMALL_BYTES).unwrap()];
+        assert!(
+            answer(one, SMALL_BYTES + 1).is_err(),
+            "large ones have used up its half"
+        );
+        held.extend((0..2).map(|_| answer(one, SMALL_BYTES).unwrap()));
+        assert!(answer(one, FREE_BYTES + 1).is_err(), "so have small ones");
+        held.push(answer(one, FREE_BYTES).unwrap());
+        held.push(answer(other, SMALL_BYTES).unwrap());
+        drop(held);
+        answer(one, SMALL_BYTES).unwrap();
+        assert!(budget.small.held.lock().by_organization.is_empty());
     }
 }

@@ -4,6 +4,8 @@ mod bounds;
 mod shared;
 mod shares;
 
+pub use shares::share;
+
 use serde_json::{Value, json};
 
 use crate::scene::{self, UNKNOWN_ID, array, assert_timestamp, call};
@@ -11,14 +13,14 @@ use crate::support::client::Answer;
 use crate::support::given::{Account, text};
 
 /// A panel that shows the points of a bucket.
-fn panel(bucket_id: &str) -> Value {
+pub fn panel(bucket_id: &str) -> Value {
     json!({
         "title": "level", "kind": "lines", "query": {"bucketId": bucket_id, "downsampling": false},
         "x": 0, "y": 0, "w": 6, "h": 4,
     })
 }
 
-fn body_with(panels: &Value) -> Value {
+pub fn body_with(panels: &Value) -> Value {
     json!({"name": "Plant", "range": "24h", "panels": panels})
 }
 
@@ -38,7 +40,7 @@ fn post(account: &Account, body: &Value) -> Answer {
 
 /// Creates a board; returns it.
 #[track_caller]
-fn create(account: &Account, body: &Value) -> Value {
+pub fn create(account: &Account, body: &Value) -> Value {
     let created = post(account, body).expect(201, "small print N.1: POST /api/boards");
     created["board"].clone()
 }

@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use crate::operation::logged_server::LoggedServer;
 use crate::support::process::{command, variable};
+use crate::support::waiting::until;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const DATA: u8 = 0;
@@ -26,6 +27,9 @@ const END_HEADERS: u8 = 4;
 const STREAMS: usize = 100_000;
 /// Memory of the open requests of one connection, which all wait for their bodies.
 const GROWTH_BYTES_MAX: u64 = 32 << 20;
+
+/// Memory of so many open requests whose answers wait, and of their connections.
+const WAITING_BYTES_MAX: u64 = 128 << 20;
 
 struct TlsServer {
     _root: TempDir,
@@ -63,6 +67,14 @@ impl TlsServer {
     }
 
     fn connect(&self) -> RawClient {
+        let mut raw = RawClient(self.connect_with(b"h2"));
+        raw.0.write_all(PREFACE).unwrap();
+        raw.0.write_all(&frame(SETTINGS, 0, 0, &[])).unwrap();
+        raw
+    }
+
+    /// A connection with this protocol.
+    fn connect_with(&self, protocol: &[u8]) -> StreamOwned<ClientConnection, TcpStream> {
         let mut roots = RootCertStore::empty();
         roots.add(self.certificate.clone()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -71,16 +83,13 @@ impl TlsServer {
             .unwrap()
             .with_root_certificates(roots)
             .with_no_client_auth();
-        config.alpn_protocols = vec![b"h2".to_vec()];
+        config.alpn_protocols = vec![protocol.to_vec()];
         let name = ServerName::try_from("localhost").unwrap();
         let connection = ClientConnection::new(Arc::new(config), name).unwrap();
         let socket = TcpStream::connect(self.server.base.trim_start_matches("https://")).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         socket.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
-        let mut raw = RawClient(StreamOwned::new(connection, socket));
-        raw.0.write_all(PREFACE).unwrap();
-        raw.0.write_all(&frame(SETTINGS, 0, 0, &[])).unwrap();
-        raw
+        StreamOwned::new(connection, socket)
     }
 
     fn resident_bytes(&self) -> u64 {
@@ -88,6 +97,13 @@ impl TlsServer {
         let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
         let digits: String = line.chars().filter(char::is_ascii_digit).collect();
         digits.parse::<u64>().unwrap() * 1_024
+    }
+}
+
+impl Frame {
+    /// Whether the head of an answer says 200, which is the first of the indexed statuses.
+    fn is_success(&self) -> bool {
+        self.payload.contains(&0x88)
     }
 }
 
@@ -158,8 +174,7 @@ fn requests_are_answered_over_http2() {
         .unwrap();
     let answer = client.wait_for(HEADERS);
     assert_eq!((answer.stream, answer.flags & END_HEADERS), (1, END_HEADERS));
-    // The first of the indexed statuses.
-    assert!(answer.payload.contains(&0x88), "200: {:?}", answer.payload);
+    assert!(answer.is_success(), "200: {:?}", answer.payload);
     let body = client.wait_for(DATA);
     assert_eq!(String::from_utf8_lossy(&body.payload), "{\"status\":\"ok\"}");
     // A body in two frames.
@@ -247,4 +262,66 @@ fn unfinished_requests_are_limited_to_a_hundred_per_connection() {
     );
     client.0.write_all(&next).unwrap();
     assert_eq!(client.wait_for(HEADERS).stream, stream(OPEN + 1));
+}
+
+/// Regression: a request gave its place back before its answer was taken, and each had its own copy of a public file: so
+/// clients that open no window could have 51,200 answers wait.
+#[test]
+fn requests_keep_their_places_until_their_answers_are_taken() {
+    const OPEN_MAX: usize = 4_096;
+    const PER_CONNECTION: usize = 100;
+    let served = TlsServer::start();
+    let before = served.resident_bytes();
+    let mut clients = Vec::new();
+    let mut taken = 0;
+    for _ in 0..=OPEN_MAX / PER_CONNECTION {
+        let mut client = served.connect();
+        // SETTINGS_INITIAL_WINDOW_SIZE: no byte of an answer may be sent.
+        let mut frames = frame(SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 0]);
+        for nth in 0..PER_CONNECTION {
+            frames.extend(frame(
+                HEADERS,
+                END_HEADERS | END_STREAM,
+                stream(nth),
+                &get("/api/docs"),
+            ));
+        }
+        client.0.write_all(&frames).unwrap();
+        for _ in 0..PER_CONNECTION {
+            taken += usize::from(client.wait_for(HEADERS).is_success());
+        }
+        clients.push(client);
+    }
+    assert_eq!(taken, OPEN_MAX);
+    let grown = served.resident_bytes().saturating_sub(before);
+    assert!(
+        grown < WAITING_BYTES_MAX,
+        "the server grew by {} MiB",
+        grown >> 20
+    );
+    let mut other = served.connect_with(b"http/1.1");
+    other
+        .write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        .unwrap();
+    let mut status = [0; 12];
+    other.read_exact(&mut status).unwrap();
+    assert_eq!(&status, b"HTTP/1.1 200", "clients of HTTP/1.1 are served");
+    // An answer that is given up makes room for another.
+    let first = &mut clients[0];
+    let given_up = frame(RST_STREAM, 0, stream(0), &8_u32.to_be_bytes());
+    first.0.write_all(&given_up).unwrap();
+    let mut next = PER_CONNECTION..;
+    until("there is room for another one", || {
+        let asked = stream(next.next()?);
+        let request = frame(HEADERS, END_HEADERS | END_STREAM, asked, &get("/api/docs"));
+        first.0.write_all(&request).unwrap();
+        let answer = first.wait_for(HEADERS);
+        assert_eq!(answer.stream, asked);
+        if !answer.is_success() {
+            // A connection has a hundred streams, and a refusal is not taken either.
+            let taken = frame(RST_STREAM, 0, asked, &8_u32.to_be_bytes());
+            first.0.write_all(&taken).unwrap();
+        }
+        answer.is_success().then_some(())
+    });
 }

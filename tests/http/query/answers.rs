@@ -6,6 +6,7 @@ use std::net::TcpStream;
 use serde_json::{Value, json};
 
 use super::budget::peak_bytes;
+use crate::boards;
 use crate::scene::{self, array};
 use crate::support::given::{Account, Bucket, point};
 use crate::support::process::{Server, Setup};
@@ -122,17 +123,57 @@ fn a_slowly_read_answer_shows_the_state_at_its_request() {
 /// Sends a query on its own connection; its answer is not read.
 fn send_query(bucket: &Bucket, limit: u32) -> TcpStream {
     let body = json!({"bucketId": bucket.id, "limit": limit, "downsampling": false}).to_string();
+    let key = format!("X-API-Key: {}\r\n", bucket.admin);
+    send_post(bucket, "/api/data/query", &key, &body)
+}
+
+/// Sends a request on its own connection; its answer is not read.
+fn send_post(bucket: &Bucket, path: &str, headers: &str, body: &str) -> TcpStream {
     let base = bucket.client.base();
     let address = base.strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
     let request = format!(
-        "POST /api/data/query HTTP/1.1\r\nHost: {address}\r\nX-API-Key: {}\r\nConnection: close\r\n\
-         Content-Length: {}\r\n\r\n{body}",
-        bucket.admin,
+        "POST {path} HTTP/1.1\r\nHost: {address}\r\n{headers}Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
     stream.write_all(request.as_bytes()).unwrap();
     stream
+}
+
+/// Reads the first line of each answer, and returns how many requests were refused.
+fn refused_of(unread: &mut [TcpStream]) -> usize {
+    let is_refused = |stream: &mut TcpStream| {
+        let mut status = [0; 12];
+        stream.read_exact(&mut status).unwrap();
+        match &status {
+            b"HTTP/1.1 200" => false,
+            b"HTTP/1.1 503" => true,
+            other => panic!("{}", String::from_utf8_lossy(other)),
+        }
+    };
+    unread
+        .iter_mut()
+        .map(is_refused)
+        .filter(|refused| *refused)
+        .count()
+}
+
+/// Regression: answers to the holders of links counted for nobody, so that one link could have any number of them wait.
+#[test]
+fn unread_answers_to_a_link_count_for_its_organization() {
+    let setup = Setup::unlimited().set("server.answer_bytes_max", "16777216");
+    let (_server, account, bucket) = scene::bucket_on(Server::start_with(setup));
+    wide_rows(&bucket, ROWS);
+    let mut panel = boards::panel(&bucket.id);
+    panel["query"]["limit"] = json!(10_000);
+    let board = boards::create(&account, &boards::body_with(&json!([panel])));
+    let id = board["_id"].as_str().unwrap();
+    let link = boards::share(&account, id, &scene::in_days(1));
+    let path = format!("/api/shared/{}/panels/0", link["token"].as_str().unwrap());
+    let mut unread: Vec<TcpStream> = (0..30).map(|_| send_post(&bucket, &path, "", "")).collect();
+    assert_eq!(refused_of(&mut unread), 30 - 8, "half of the room");
+    let own = bucket.post_query(&json!({"limit": 10_000, "downsampling": false}));
+    assert_eq!(own.status, 503, "the organization's room is used up: {own}");
 }
 
 /// Regression: each unread answer of 10,000 such rows held 160 MB: 40 of them killed a server with 1.5 GB.
@@ -143,18 +184,8 @@ fn unread_answers_hold_one_piece_each_and_are_bounded() {
     wide_rows(&bucket, ROWS);
     let before = peak_bytes(&server);
     let mut unread: Vec<TcpStream> = (0..60).map(|_| send_query(&bucket, 10_000)).collect();
-    let mut refused = 0;
-    for stream in &mut unread {
-        let mut status = [0; 12];
-        stream.read_exact(&mut status).unwrap();
-        match &status {
-            b"HTTP/1.1 200" => {}
-            b"HTTP/1.1 503" => refused += 1,
-            other => panic!("{}", String::from_utf8_lossy(other)),
-        }
-    }
     assert_eq!(
-        refused,
+        refused_of(&mut unread),
         60 - 8,
         "half of the room is one organization's, and a piece counts for a megabyte"
     );
