@@ -5,6 +5,9 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 /// Descriptors reserved for the log, files of the data directory and deliveries.
 const RESERVE: u64 = 1_024;
 
+/// Files that a server without clients needs open: its threads, its log and its directories.
+pub const FILES_MIN: u64 = 64;
+
 /// Raises the limit to the maximum that the operating system allows. Many systems start with 1,024, which is less than
 /// the connections and segments of a busy server, or the files of a large backup. If it cannot be raised, opening a
 /// file fails later with a clear error.
@@ -12,6 +15,17 @@ pub fn raise_limit() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     let _ = setrlimit(Resource::Nofile, limit);
+}
+
+/// Checks that the limit is high enough for a server.
+///
+/// # Errors
+/// The limit, if it is not.
+pub fn check_limit() -> Result<(), u64> {
+    match getrlimit(Resource::Nofile).current {
+        Some(files) if files < FILES_MIN => Err(files),
+        _ => Ok(()),
+    }
 }
 
 /// How many connections may be open without using the descriptors reserved for files.

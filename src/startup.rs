@@ -92,6 +92,13 @@ pub enum StartupError {
     /// The last checkpoint failed, or the log could not be closed. What was acknowledged is in the log nevertheless.
     #[error(transparent)]
     Close(checkpoint::CheckpointError),
+    /// The process may open too few files for its threads.
+    #[error(
+        "the process may open only {0} files at a time and needs at least {min}: raise the limit (ulimit -n, or LimitNOFILE of \
+         a systemd unit)",
+        min = open_files::FILES_MIN
+    )]
+    FewFiles(u64),
     /// The address cannot be bound.
     #[error("cannot listen on {address} (server.listen): {source}")]
     Bind {
@@ -173,6 +180,7 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
     let tls = tls.transpose()?;
     let access = NodeAccess::read(&config.cluster)?;
     open_files::raise_limit();
+    open_files::check_limit().map_err(StartupError::FewFiles)?;
     let lock = DirectoryLock::take(&config.storage.data_dir)?;
     let bind_error = |source| StartupError::Bind {
         address: config.server.listen,

@@ -48,7 +48,7 @@ impl BucketPool {
             memory: Budget::new(options.memory_bytes_max),
             sealer: Sealer::start(1, || ())?,
             cache: Cache::new(options.cache_bytes_max),
-            arbiters: Arbiters::start(options.threads),
+            arbiters: Arbiters::start(options.threads)?,
             registries: RwLock::default(),
         }))
     }

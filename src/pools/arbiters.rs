@@ -1,8 +1,10 @@
 //! Threads with event loops, on which actors and tasks run.
 
+use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use actix::{Arbiter, ArbiterHandle};
+use tokio::runtime::Builder;
 
 /// Threads with event loops. They end when this is dropped.
 pub struct Arbiters {
@@ -12,11 +14,15 @@ pub struct Arbiters {
 
 impl Arbiters {
     /// Starts the threads, at least one. Must be called within an actix system.
-    pub fn start(threads: usize) -> Self {
-        Arbiters {
-            arbiters: (0..threads.max(1)).map(|_| Arbiter::new()).collect(),
+    ///
+    /// # Errors
+    /// A thread or its event loop cannot be made.
+    pub fn start(threads: usize) -> io::Result<Self> {
+        let start = |_| Arbiter::try_with_tokio_rt(|| Builder::new_current_thread().enable_all().build());
+        Ok(Arbiters {
+            arbiters: (0..threads.max(1)).map(start).collect::<io::Result<_>>()?,
             next: AtomicUsize::new(0),
-        }
+        })
     }
 
     /// One of the threads, in turn.

@@ -40,8 +40,8 @@ impl Opener {
         Ok(Opener {
             pools: checkpoint::start_pools(&config, checkpoints).map_err(ServiceError::internal)?,
             resources: Resources::start(&config)?,
-            rules: Arbiters::start(1),
-            deliveries: Arbiters::start(1),
+            rules: Arbiters::start(1).map_err(ServiceError::internal)?,
+            deliveries: Arbiters::start(1).map_err(ServiceError::internal)?,
             config,
             clock,
         })

@@ -13,7 +13,7 @@ use crate::operation::logged_server::LoggedServer;
 use crate::scene;
 use crate::support::client::Client;
 use crate::support::given::{Account, point};
-use crate::support::process::{command, variable};
+use crate::support::process::{command, run_to_end, variable};
 use crate::support::time::now_ns;
 use crate::support::waiting::until;
 
@@ -44,9 +44,9 @@ fn a_connection_beyond_the_limit_waits_until_one_closes() {
 }
 
 /// The same command with a limit of open files and connections.
-fn with_descriptors(command: &Command) -> Command {
+fn with_descriptors(command: &Command, descriptors: usize) -> Command {
     let mut limited = Command::new("sh");
-    let script = format!("ulimit -n {DESCRIPTORS} && exec \"$0\" \"$@\"");
+    let script = format!("ulimit -n {descriptors} && exec \"$0\" \"$@\"");
     limited
         .args(["-c", &script])
         .arg(command.get_program())
@@ -63,6 +63,22 @@ fn with_descriptors(command: &Command) -> Command {
     limited
 }
 
+/// Regression: a thread panicked.
+#[test]
+fn a_server_with_too_few_descriptors_says_how_many_it_needs() {
+    for descriptors in [16, 32, 63] {
+        let root = TempDir::new().unwrap();
+        let mut served = command(root.path());
+        served.args(["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"]);
+        let mut limited = with_descriptors(&served, descriptors);
+        let (status, said) = run_to_end(&mut limited, Duration::from_secs(20));
+        assert!(!status.success(), "{said}");
+        let expected = format!("may open only {descriptors} files at a time and needs at least 64");
+        assert!(said.contains(&expected), "{said}");
+        assert!(!said.contains("panicked"), "{said}");
+    }
+}
+
 /// Regression: many connections took the descriptors that the log needs for its next file, which ended writing.
 #[test]
 fn connections_leave_descriptors_for_files() {
@@ -72,7 +88,7 @@ fn connections_leave_descriptors_for_files() {
         .args(["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"])
         .env(variable("storage.checkpoint_bytes"), "65536")
         .env(variable("accounts.default_plan"), "Enterprise");
-    let mut server = LoggedServer::start(&mut with_descriptors(&limited));
+    let mut server = LoggedServer::start(&mut with_descriptors(&limited, DESCRIPTORS));
     assert!(
         server.log().contains("connections_max is lowered"),
         "{}",
