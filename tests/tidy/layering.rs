@@ -6,7 +6,8 @@ use crate::sources::{Source, assert_none, has_word, joined, names_behind, rust};
 /// change, which begins with this list.
 const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     // Terms shared by all rooms.
-    ("ids", &["random"]),
+    ("hex", &[]),
+    ("ids", &["hex", "random"]),
     ("clock", &[]),
     ("random", &[]),
     ("limits", &[]),
@@ -67,6 +68,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
             "catalog",
             "clock",
             "error",
+            "hex",
             "ids",
             "ingest",
             "journal",
@@ -131,6 +133,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
             "config",
             "error",
             "extents",
+            "hex",
             "ids",
             "ingest",
             "limits",
@@ -151,6 +154,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
             "checked_file",
             "checkpoint",
             "clock",
+            "hex",
             "ledger",
             "open_files",
             "priority",
@@ -205,6 +209,7 @@ const PURE: &[&str] = &[
     "importer/src/parts.rs",
     "src/limits.rs",
     "src/timestamp.rs",
+    "src/hex.rs",
     "src/ids.rs",
     "evaluator/src/condition",
     "evaluator/src/backoff.rs",
