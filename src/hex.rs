@@ -1,7 +1,7 @@
 //! Bytes as lowercase hexadecimal digits.
 
 /// The two digits of a byte.
-pub const fn pair(byte: u8) -> [u8; 2] {
+const fn pair(byte: u8) -> [u8; 2] {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     [DIGITS[(byte >> 4) as usize], DIGITS[(byte & 15) as usize]]
 }

@@ -53,7 +53,7 @@ fn waiting() -> Outcome<Vec<Measured>> {
     }])
 }
 
-/// A request of a single point whose body stops in its middle.
+/// A request of a single point that lacks the end of its body.
 fn unfinished(load: &mut Load) -> Vec<u8> {
     let mut request = load.requests(1, 1).swap_remove(0).swap_remove(0);
     request.truncate(request.len() - 40);

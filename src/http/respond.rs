@@ -6,7 +6,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{
     ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, VARY,
 };
-use actix_web::web::block;
+use actix_web::web::{Bytes, block};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -32,10 +32,11 @@ pub enum Coding {
     Zstd,
 }
 
-/// A complete body in its coding.
+/// A complete body in its coding. Cheap to clone.
+#[derive(Clone)]
 pub struct Encoded {
     pub(super) coding: Coding,
-    pub(super) bytes: Vec<u8>,
+    pub(super) bytes: Bytes,
 }
 
 /// Chooses the coding that the client prefers; zstd before gzip if it prefers both equally.
@@ -51,7 +52,8 @@ pub fn coding_of(request: &HttpRequest) -> Coding {
 ///
 /// # Errors
 /// Writing to memory does not fail, but the encoders return a `Result`.
-pub fn encode(coding: Coding, body: Vec<u8>) -> Result<Encoded, ServiceError> {
+pub fn encode(coding: Coding, body: impl Into<Bytes>) -> Result<Encoded, ServiceError> {
+    let body = body.into();
     let coding = if body.len() < COMPRESS_BYTES_MIN {
         Coding::Identity
     } else {
@@ -62,9 +64,11 @@ pub fn encode(coding: Coding, body: Vec<u8>) -> Result<Encoded, ServiceError> {
         Coding::Gzip => {
             let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 4), Compression::fast());
             encoder.write_all(&body).map_err(ServiceError::internal)?;
-            encoder.finish().map_err(ServiceError::internal)?
+            encoder.finish().map_err(ServiceError::internal)?.into()
         }
-        Coding::Zstd => zstd::bulk::compress(&body, ZSTD_LEVEL).map_err(ServiceError::internal)?,
+        Coding::Zstd => zstd::bulk::compress(&body, ZSTD_LEVEL)
+            .map_err(ServiceError::internal)?
+            .into(),
     };
     Ok(Encoded { coding, bytes })
 }
@@ -189,6 +193,6 @@ mod tests {
         let plain = vec![b'a'; 100_000];
         let encoded = encode(Coding::Zstd, plain.clone()).unwrap();
         assert!(encoded.bytes.len() < 1_000);
-        assert_eq!(zstd::stream::decode_all(encoded.bytes.as_slice()).unwrap(), plain);
+        assert_eq!(zstd::stream::decode_all(&encoded.bytes[..]).unwrap(), plain);
     }
 }

@@ -78,8 +78,8 @@ fn file(name: &str) -> Option<&'static KeptBody> {
             };
             Some(KeptBody::new(body))
         };
-        let files = Files::iter().filter_map(|name| Some((body(&name)?, name)));
-        files.map(|(body, name)| (name, body)).collect()
+        let with_body = |name: Cow<'static, str>| body(&name).map(|body| (name, body));
+        Files::iter().filter_map(with_body).collect()
     });
     kept.get(name)
 }

@@ -75,13 +75,9 @@ struct CountedBody {
 impl AnswerBudget {
     /// A budget of so many bytes for large answers.
     pub fn new(bytes_max: u64) -> Self {
-        let pool = |bytes_max| Pool {
-            bytes_max,
-            held: Arc::default(),
-        };
         AnswerBudget {
-            large: pool(bytes_max),
-            small: pool(bytes_max / SMALL_SHARE),
+            large: Pool::new(bytes_max),
+            small: Pool::new(bytes_max / SMALL_SHARE),
         }
     }
 
@@ -136,6 +132,11 @@ impl AnswerBudget {
 }
 
 impl Pool {
+    fn new(bytes_max: u64) -> Self {
+        let held = Arc::default();
+        Pool { bytes_max, held }
+    }
+
     /// Returns what the organization holds.
     fn check(&self, held: &Held, organization: Option<ObjectId>, bytes: u64) -> Result<u64, ServiceError> {
         let own = held.by_organization.get(&organization).copied().unwrap_or(0);
@@ -206,32 +207,26 @@ mod tests {
     #[test]
     fn an_organization_gets_half_of_the_budget_and_releases_it() {
         let budget = AnswerBudget::new(100);
+        let pool = &budget.large;
         let ids = ObjectIds::new().unwrap();
         let [one, other, third] = [(); 3].map(|()| Some(ids.next(0)));
         let refused = |organization, bytes| {
-            let refusal = budget
-                .large
-                .hold(organization, bytes)
-                .err()
-                .expect("there is no room");
+            let refusal = pool.hold(organization, bytes).err().expect("there is no room");
             assert!(refusal.retry_after_seconds.is_some());
             refusal.kind
         };
-        let mut held = vec![
-            budget.large.hold(one, 30).unwrap(),
-            budget.large.hold(one, 20).unwrap(),
-        ];
+        let mut held = vec![pool.hold(one, 30).unwrap(), pool.hold(one, 20).unwrap()];
         assert_eq!(refused(one, 1), ErrorKind::Unavailable);
-        held.push(budget.large.hold(other, 50).unwrap());
+        held.push(pool.hold(other, 50).unwrap());
         assert_eq!(refused(third, 1), ErrorKind::Unavailable);
         assert_eq!(budget.held_bytes(), 100);
         held.remove(0);
-        drop(budget.large.hold(one, 30).unwrap());
+        drop(pool.hold(one, 30).unwrap());
         held.clear();
         assert_eq!(budget.held_bytes(), 0);
-        assert!(budget.large.held.lock().by_organization.is_empty());
+        assert!(pool.held.lock().by_organization.is_empty());
         // What is made already is sent, where nothing else waits.
-        drop(budget.large.hold(one, 1_000).unwrap());
+        drop(pool.hold(one, 1_000).unwrap());
     }
 
     #[test]
@@ -250,14 +245,14 @@ mod tests {
 
     #[test]
     fn answers_to_everybody_together_get_a_quarter() {
-        let budget = AnswerBudget::new(100);
-        let held = budget.large.hold(None, 25).unwrap();
-        let refused = budget.large.hold(None, 1).err().expect("there is no room");
+        let pool = Pool::new(100);
+        let held = pool.hold(None, 25).unwrap();
+        let refused = pool.hold(None, 1).err().expect("there is no room");
         assert_eq!(refused.kind, ErrorKind::Unavailable);
         let own = Some(ObjectIds::new().unwrap().next(0));
-        drop(budget.large.hold(own, 50).unwrap());
+        drop(pool.hold(own, 50).unwrap());
         drop(held);
-        drop(budget.large.hold(None, 25).unwrap());
+        drop(pool.hold(None, 25).unwrap());
     }
 
     #[test]
