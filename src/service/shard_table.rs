@@ -117,9 +117,15 @@ impl ShardTable {
         self.lease.lock().holds(self.now())
     }
 
-    /// Notes why the log store takes no writes although it answers.
+    /// Notes why the log store takes no writes although it answers, and tells the server's log of a change.
     pub fn set_weakness(&self, weakness: Option<String>) {
-        *self.weakness.lock() = weakness;
+        let mut known = self.weakness.lock();
+        match &weakness {
+            Some(why) if weakness != *known => tracing::error!("{why}"),
+            None if known.is_some() => tracing::info!("a commit reaches a second disk again"),
+            _ => {}
+        }
+        *known = weakness;
     }
 
     /// Why the log store takes no writes although it answers.
@@ -141,13 +147,14 @@ impl ShardTable {
     /// Whether the log store answers and takes writes.
     ///
     /// # Errors
-    /// The reason why not.
+    /// The reason why not, in short for unauthenticated clients: which settings of the database are to be changed is for the
+    /// operator ([`ShardTable::weakness`]).
     pub fn readiness(&self) -> Result<(), String> {
         if !self.holds_lease() {
             return Err("the log store has not confirmed this node's lease".to_owned());
         }
         match &*self.weakness.lock() {
-            Some(weakness) => Err(weakness.clone()),
+            Some(_) => Err("the log store takes no writes".to_owned()),
             None => Ok(()),
         }
     }
@@ -386,7 +393,7 @@ mod tests {
         table.renewed(table.now());
         assert_eq!(table.readiness(), Ok(()));
         table.set_weakness(Some("one disk only".to_owned()));
-        assert_eq!(table.readiness(), Err("one disk only".to_owned()));
+        assert_eq!(table.readiness(), Err("the log store takes no writes".to_owned()));
         let life = table.life();
         table.lost(lease);
         assert!(!table.holds_lease());

@@ -54,6 +54,11 @@ fn nothing_is_acknowledged_while_a_commit_reaches_one_disk_only() {
             });
             let ready = node.server.client.get("/ready").send();
             assert_eq!(ready.status, 503, "a node that takes no writes is not ready");
+            let said = ready.text();
+            assert!(
+                !said.contains("synchronous") && said.contains("the log store takes no writes"),
+                "anybody may ask, so settings of the database are not named: {said}"
+            );
         }
         for _ in 0..10 {
             assert_eq!(write().status, 503, "nothing is acknowledged");
