@@ -7,10 +7,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use actix_http::Request;
-use actix_service::boxed::BoxService;
-use actix_web::Error;
-use actix_web::body::BoxBody;
 use actix_web::dev::{Payload, Response, Service};
 use hyper::body::{Body, Incoming};
 use hyper::header::EXPECT;
@@ -22,9 +18,7 @@ use crate::convert;
 use crate::counts::Counted;
 use crate::refusal::{Refusal, Refuse};
 use crate::request_body::RequestBody;
-
-/// The router of a worker.
-pub(crate) type Router = BoxService<Request, Response<BoxBody>, Error>;
+use crate::router::Router;
 
 /// Passes the requests of one connection to the router.
 pub(crate) struct Exchange {

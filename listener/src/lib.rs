@@ -19,6 +19,7 @@ mod counts;
 mod exchange;
 mod refusal;
 mod request_body;
+mod router;
 mod serving;
 mod stream;
 mod worker;
@@ -46,6 +47,7 @@ pub use answer::{Download, Kept};
 pub use bounds::{CONNECTIONS_MAX, Limits};
 pub use counts::Counts;
 pub use refusal::{Refusal, Refuse};
+pub use router::WorkerRouter;
 
 /// Length of the socket's queue of connections that are not accepted yet.
 const BACKLOG: i32 = 1_024;
@@ -103,13 +105,13 @@ impl Listener {
         })
     }
 
-    /// Serves with routers made by `router`, one for each worker.
+    /// Serves with routers made by `router`, one for each worker, which it gets a handle of.
     ///
     /// # Errors
     /// A thread cannot be started, or the socket cannot be duplicated.
     pub fn serve<F, I, S, B>(&self, router: F, options: Options) -> io::Result<RunningServer>
     where
-        F: Fn() -> I + Send + Clone + 'static,
+        F: Fn(WorkerRouter) -> I + Send + Clone + 'static,
         I: IntoServiceFactory<S, Request>,
         S: ServiceFactory<
                 Request,
@@ -140,8 +142,9 @@ impl Listener {
                 let working = actix_web::rt::spawn(async move {
                     let in_box =
                         |response: ServiceResponse<B>| Response::from(response).map_into_boxed_body();
-                    let router = boxed::factory(router().into_factory().map(in_box));
-                    worker::work(router, shared, accepted).await;
+                    let handle = WorkerRouter::default();
+                    let router = boxed::factory(router(handle.clone()).into_factory().map(in_box));
+                    worker::work(router, &handle, shared, accepted).await;
                 });
                 // A worker that panicked has ended as well.
                 let _ = working.await;

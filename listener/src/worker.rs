@@ -23,7 +23,8 @@ use crate::Options;
 use crate::clock::{TICK, Ticks};
 use crate::connection::{Connection, Order};
 use crate::counts::Counted;
-use crate::exchange::{Exchange, Router};
+use crate::exchange::Exchange;
+use crate::router::{Router, WorkerRouter};
 use crate::serving::{Acceptors, Serving};
 
 /// How often a stopping worker checks its remaining connections.
@@ -62,11 +63,17 @@ struct Connections {
 
 /// Serves connections until the acceptor's end of the channel is dropped; then finishes what is in flight, unless it
 /// runs out of time.
-pub(crate) async fn work(router: RouterFactory, shared: Shared, mut accepted: UnboundedReceiver<Accepted>) {
+pub(crate) async fn work(
+    router: RouterFactory,
+    handle: &WorkerRouter,
+    shared: Shared,
+    mut accepted: UnboundedReceiver<Accepted>,
+) {
     let Ok(router) = router.new_service(AppConfig::default()).await.map(Rc::new) else {
         tracing::error!("BUG: the router cannot be made");
         return;
     };
+    handle.set(&router);
     let connections = Rc::new(Connections {
         shared,
         ticks: Rc::new(Ticks::new()),

@@ -8,11 +8,11 @@
 mod auth;
 mod body;
 mod body_stream;
+mod bundle;
 pub mod docs;
 mod endpoint;
 mod error;
 mod forward;
-mod forwarded_answer;
 mod inside;
 mod kept_body;
 mod node_client;

@@ -1,14 +1,16 @@
 //! Requests from node to node: they carry the cluster's secret, and go over TLS if that is configured.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::http::Method;
-use awc::error::SendRequestError;
+use awc::error::{ConnectError, SendRequestError};
 use awc::{Client, ClientRequest, Connector};
 use rustls::crypto::ring::default_provider;
 use rustls::{ClientConfig, RootCertStore};
 
+use super::bundle::Bundles;
 use super::inside;
 use super::server::{PemFile, Tls, TlsError};
 use crate::config::ClusterConfig;
@@ -71,10 +73,43 @@ fn client_config(ca: &PemFile<'_>) -> Result<ClientConfig, TlsError> {
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// A thread's connections to other nodes.
+/// A thread's connections to other nodes. Cheap to clone.
+#[derive(Clone)]
 pub struct NodeClient {
     client: Client,
     access: NodeAccess,
+    /// Requests that are about to be sent together.
+    pub bundles: Bundles,
+}
+
+/// Why there is no answer to a request.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{cause}")]
+pub struct Unanswered {
+    /// Whether nothing was sent.
+    pub is_unsent: bool,
+    cause: Cow<'static, str>,
+}
+
+impl Unanswered {
+    /// What became of the request is not known.
+    pub fn after_sending(cause: impl Into<Cow<'static, str>>) -> Self {
+        Unanswered {
+            is_unsent: false,
+            cause: cause.into(),
+        }
+    }
+}
+
+impl From<SendRequestError> for Unanswered {
+    fn from(error: SendRequestError) -> Self {
+        // The library also calls it a failure to connect if a connection ends before the answer.
+        let is_unsent = matches!(&error, SendRequestError::Connect(cause) if !matches!(cause, ConnectError::Disconnected));
+        Unanswered {
+            is_unsent,
+            cause: error.to_string().into(),
+        }
+    }
 }
 
 impl NodeClient {
@@ -87,7 +122,11 @@ impl NodeClient {
         };
         let client = Client::builder().connector(connector).disable_redirects();
         let client = client.no_default_headers().finish();
-        NodeClient { client, access }
+        NodeClient {
+            client,
+            access,
+            bundles: Bundles::default(),
+        }
     }
 
     /// A request to the node at this address.

@@ -46,7 +46,10 @@ pub fn endpoints() -> Vec<Endpoint> {
     let idempotency_key = idempotency_key_header(REPLAYED_REQUEST);
     vec![
         post("/api/data", "ingestPoint", ingest)
-            .forwarded(|route| route.keeps_answers = true)
+            .forwarded(|route| {
+                route.keeps_answers = true;
+                route.is_bundled = true;
+            })
             .reads_header(idempotency_key.clone())
             .status(StatusCode::CREATED)
             .answers::<BatchAnswer>(StatusCode::OK)

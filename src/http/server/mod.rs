@@ -23,6 +23,7 @@ use actix_web::middleware::from_fn;
 use actix_web::web::{Data, get, post};
 
 use crate::config::ServerConfig;
+use crate::http::bundle;
 use crate::http::inside::{self, Inside};
 use crate::http::node_client::{IDLE_MAX, NodeAccess, NodeClient};
 use crate::http::table;
@@ -31,7 +32,7 @@ use crate::service::Node;
 use answer_budget::AnswerBudget;
 use body_budget::BodyBudget;
 use deadlines::Deadlines;
-use listener::{CONNECTIONS_MAX, Counts, Limits, Listener, Options, RunningServer};
+use listener::{CONNECTIONS_MAX, Counts, Limits, Listener, Options, RunningServer, WorkerRouter};
 use middleware::Shared;
 use request_metrics::RequestMetrics;
 
@@ -108,9 +109,9 @@ impl Server {
                 .configure(|routing| table::register(routing, &node))
         };
         if origins.is_empty() {
-            return listener.serve(move || router().wrap(from_fn(middleware::serve)), options);
+            return listener.serve(move |_| router().wrap(from_fn(middleware::serve)), options);
         }
-        let router = move || router().wrap(cors(&origins)).wrap(from_fn(middleware::serve));
+        let router = move |_| router().wrap(cors(&origins)).wrap(from_fn(middleware::serve));
         listener.serve(router, options)
     }
 
@@ -122,17 +123,20 @@ impl Server {
         let options = self.options(server_config(self.access.tls())?, INSIDE_KEEP_ALIVE);
         let (node, bodies, answers) = (self.node.clone(), self.bodies.clone(), self.answers.clone());
         let shared = self.shared(&options.counts);
-        let router = move || {
+        let router = move |router: WorkerRouter| {
             App::new()
                 .app_data(node.clone())
                 .app_data(bodies.clone())
                 .app_data(Data::new(answers.clone()))
                 .app_data(Data::new(shared()))
                 .app_data(Data::new(Inside))
+                // For the requests in bundles.
+                .app_data(router)
                 .wrap(from_fn(middleware::serve))
                 .wrap(from_fn(inside::admit))
                 .route(inside::NEWS_PATH, post().to(inside::news))
                 .route(inside::CREDENTIAL_PATH, get().to(inside::credential))
+                .route(bundle::PATH, post().to(bundle::receive))
                 .configure(|routing| table::register(routing, &node))
         };
         listener.serve(router, options)

@@ -38,7 +38,7 @@ pub fn start_recovering(
         shutdown_timeout: STOP_WITHIN,
         ..limits(config, config.keep_alive, 1)
     };
-    let router = || {
+    let router = |_| {
         let health = web::resource("/health")
             .route(web::get().to(alive))
             .route(web::head().to(alive))

@@ -5,19 +5,19 @@
 //! on as it arrives, to one owner. Before a large body is read, the owner is asked whether it knows the caller. A request
 //! whose fate is unknown is sent again only if that is harmless.
 
+mod answer;
+mod outgoing;
+
 use std::fmt::Display;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use actix_web::error::PayloadError;
-use actix_web::http::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderName};
-use actix_web::http::uri::PathAndQuery;
+use actix_web::http::header::AUTHORIZATION;
 use actix_web::http::{Method, StatusCode};
 use actix_web::rt::time::{sleep, timeout};
 use actix_web::web::{Bytes, Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
-use awc::error::{ConnectError, SendRequestError};
-use awc::{ClientRequest, ClientResponse};
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use futures_util::stream::unfold;
@@ -27,13 +27,16 @@ use serde_json::Value;
 use super::body;
 use super::body_stream::IDLE_MAX;
 use super::endpoint::Arrived;
-use super::forwarded_answer::{is_of_hop, respond};
 use super::inside;
-use super::node_client::NodeClient;
-use super::server::request_context::{id_of, lift_deadline};
+use super::node_client::{NodeClient, Unanswered};
+use super::server::request_context::lift_deadline;
 use crate::error::{ErrorKind, ServiceError};
 use crate::limits::BATCH_BODY_BYTES_MAX;
 use crate::service::{Cluster, Location, Node, Owner};
+use answer::respond;
+use outgoing::{Outgoing, to_owner};
+
+pub use answer::is_of_hop;
 
 /// Pause before a node that cannot be reached is tried again.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -46,11 +49,6 @@ const RETRY_AFTER_SECONDS: u32 = 2;
 const ASK_TIMEOUT: Duration = Duration::from_secs(10);
 /// Limit of another node's part of an answer.
 const ASKED_BYTES_MAX: usize = 16 << 20;
-
-/// Limit of a request that takes as long as it needs. If the owner does not answer, it ends when its shard has another
-/// one.
-const LONG_REQUEST_TIMEOUT: Duration = Duration::from_secs(24 * 3_600);
-static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// What has to be known of a route to pass its requests on.
 #[derive(Clone, Copy, Debug, Default)]
@@ -67,6 +65,8 @@ pub struct Forwarding {
     pub keeps_answers: bool,
     /// Whether a success is a file, which a client may take slowly.
     pub is_download: bool,
+    /// Whether requests with a small body may share one, because their answers are small, too.
+    pub is_bundled: bool,
 }
 
 /// The outcome of passing a request on.
@@ -77,116 +77,11 @@ pub enum Forwarded {
     Here(Arrived),
 }
 
-/// What is sent to an owner for a client's request.
-struct Outgoing<'a> {
-    request: &'a HttpRequest,
-    method: Method,
-    target: &'a str,
-    body: Bytes,
-    /// Whether the body was larger than any route takes, and is left out.
-    is_too_large: bool,
-    /// Whether it may be sent again although an owner may have carried it out.
-    is_repeatable: bool,
-    /// Whether the owner may take longer than `until` to answer.
-    takes_long: bool,
-    until: Instant,
-}
-
-impl<'a> Outgoing<'a> {
-    /// The client's request with its body.
-    fn request(request: &'a HttpRequest, body: Bytes, until: Instant, route: Forwarding) -> Self {
-        Outgoing {
-            request,
-            // The answer to HEAD is that to GET, without the body, which the listener leaves out.
-            method: match *request.method() {
-                Method::HEAD => Method::GET,
-                ref method => method.clone(),
-            },
-            target: request.uri().path_and_query().map_or("/", PathAndQuery::as_str),
-            body,
-            is_too_large: false,
-            is_repeatable: is_repeatable(request, route),
-            takes_long: route.takes_long || route.is_streamed,
-            until,
-        }
-    }
-
-    /// The client's request, whose body is left out.
-    fn too_large(request: &'a HttpRequest, until: Instant, route: Forwarding) -> Self {
-        Outgoing {
-            is_too_large: true,
-            ..Outgoing::request(request, Bytes::new(), until, route)
-        }
-    }
-
-    /// The question whether the owner knows the client's credential.
-    fn question(request: &'a HttpRequest, until: Instant) -> Self {
-        Outgoing {
-            request,
-            method: Method::GET,
-            target: inside::CREDENTIAL_PATH,
-            body: Bytes::new(),
-            is_too_large: false,
-            is_repeatable: true,
-            takes_long: false,
-            until,
-        }
-    }
-
-    /// How long to wait for an answer.
-    fn timeout(&self) -> Duration {
-        match self.takes_long {
-            true => LONG_REQUEST_TIMEOUT,
-            false => self.until.saturating_duration_since(Instant::now()),
-        }
-    }
-}
-
 /// What became of a request that was sent.
 enum Delivered {
-    Answered(ClientResponse),
+    Answered(HttpResponse),
     /// The shard is served here by now.
     Here,
-}
-
-/// A request to the owner of a shard.
-fn to_owner(client: &NodeClient, owner: &Owner, method: &Method, target: &str) -> ClientRequest {
-    client
-        .request(method, &owner.address, target)
-        .insert_header((inside::SHARD.clone(), owner.shard.0.to_string()))
-}
-
-/// A request to an owner, with all but the body.
-fn head(client: &NodeClient, owner: &Owner, outgoing: &Outgoing<'_>) -> ClientRequest {
-    let request = outgoing.request;
-    let mut sent = to_owner(client, owner, &outgoing.method, outgoing.target)
-        .no_decompress()
-        .timeout(outgoing.timeout());
-    for (name, value) in request.headers() {
-        if !is_of_hop(name) && *name != CONTENT_LENGTH && !inside::is_reserved(name) {
-            sent = sent.append_header((name.clone(), value.clone()));
-        }
-    }
-    if let Some(client) = inside::address_of(request) {
-        sent = sent.insert_header((inside::CLIENT.clone(), client.to_string()));
-    }
-    if let Some(id) = id_of(request) {
-        sent = sent.insert_header((inside::REQUEST_ID.clone(), id.to_string()));
-    }
-    if outgoing.is_too_large {
-        sent = sent.insert_header((inside::TOO_LARGE.clone(), "1"));
-    }
-    sent
-}
-
-async fn send(
-    client: &NodeClient,
-    owner: &Owner,
-    outgoing: &Outgoing<'_>,
-) -> Result<ClientResponse, SendRequestError> {
-    head(client, owner, outgoing)
-        .send_body(outgoing.body.clone())
-        .await
 }
 
 /// Asks another node for its part of an answer that several shards give: a request of this method to this path, with the
@@ -249,7 +144,7 @@ pub async fn forward(
         let question = Outgoing::question(&request, until);
         match deliver(client, cluster, &mut owner, &question).await? {
             Delivered::Answered(answer) if answer.status() == StatusCode::NO_CONTENT => {}
-            Delivered::Answered(refusal) => return Ok(Forwarded::Answered(respond(refusal))),
+            Delivered::Answered(refusal) => return Ok(Forwarded::Answered(refusal)),
             Delivered::Here => {
                 return Ok(Forwarded::Here(Arrived {
                     request,
@@ -279,9 +174,8 @@ pub async fn forward(
         lift_deadline(&request);
     }
     match deliver(client, cluster, &mut owner, &outgoing).await? {
-        Delivered::Answered(answer) => {
+        Delivered::Answered(mut answer) => {
             cluster.table.counts.forwarded();
-            let mut answer = respond(answer);
             if route.is_download && answer.status().is_success() {
                 answer.extensions_mut().insert(Download);
             }
@@ -312,7 +206,7 @@ async fn pass_on(
         let piece = piece.unwrap_or(Some(Err(PayloadError::Incomplete(None))))?;
         Some((piece, payload))
     });
-    let sending = pin!(head(client, owner, outgoing).send_stream(Box::pin(body)));
+    let sending = pin!(outgoing.head(client, owner).send_stream(Box::pin(body)));
     let sent = match select(sending, pin!(gone(cluster, owner))).await {
         Either::Left((sent, _)) => sent.map_err(|error| error.to_string()),
         Either::Right(_) => Err("it is none any more".to_owned()),
@@ -349,7 +243,7 @@ async fn deliver(
                 return Err(unanswered(owner, &"it is none any more"));
             }
             Attempt::Failed(error) => {
-                let may_repeat = is_unsent(&error) || outgoing.is_repeatable;
+                let may_repeat = error.is_unsent || outgoing.is_repeatable;
                 if !may_repeat || Instant::now() + PAUSE >= outgoing.until {
                     cluster.table.counts.unanswered();
                     return Err(unanswered(owner, &error));
@@ -367,16 +261,16 @@ async fn deliver(
 
 /// What became of an attempt.
 enum Attempt {
-    Answered(ClientResponse),
+    Answered(HttpResponse),
     /// The shard is not there any more, and the request may be sent again.
     Moved,
     /// The shard is not there any more, and what became of the request is not known.
     Lost,
-    Failed(SendRequestError),
+    Failed(Unanswered),
 }
 
 async fn attempt(client: &NodeClient, cluster: &Cluster, owner: &Owner, outgoing: &Outgoing<'_>) -> Attempt {
-    let sending = pin!(send(client, owner, outgoing));
+    let sending = pin!(outgoing.send(client, owner));
     let sent = match outgoing.is_repeatable {
         // A node that is frozen answers nothing, and is replaced after its lease.
         true => match select(sending, pin!(cluster.table.moved(owner))).await {
@@ -408,19 +302,6 @@ async fn gone(cluster: &Cluster, owner: &Owner) {
 /// Whether the request may have a body that means something (RFC 9110, 9.3.1).
 fn has_body(request: &HttpRequest) -> bool {
     !matches!(*request.method(), Method::GET | Method::HEAD)
-}
-
-/// Whether a request may be sent again although an owner may have carried it out: it changes nothing, or its idempotency key
-/// makes the second one harmless, on the routes that know such keys.
-fn is_repeatable(request: &HttpRequest, route: Forwarding) -> bool {
-    !has_body(request)
-        || route.only_reads
-        || route.keeps_answers && request.headers().contains_key(&IDEMPOTENCY_KEY)
-}
-
-/// Whether nothing was sent. The library also calls it a failure to connect if a connection ends before the answer.
-fn is_unsent(error: &SendRequestError) -> bool {
-    matches!(error, SendRequestError::Connect(cause) if !matches!(cause, ConnectError::Disconnected))
 }
 
 fn unanswered(owner: &Owner, error: &dyn Display) -> ServiceError {

@@ -1,0 +1,103 @@
+//! Takes bundles of other nodes apart, and gives each request to the router as if it had arrived by itself.
+
+use actix_web::body::{self, BoxBody};
+use actix_web::dev::Response;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CONTENT_TYPE, HeaderValue};
+use actix_web::web::{Bytes, BytesMut, Payload};
+use actix_web::{Error, HttpRequest, HttpResponse};
+use futures_util::StreamExt;
+use futures_util::stream::{self, FuturesUnordered};
+use listener::WorkerRouter;
+
+use super::{ANSWER_BYTES_MAX, BYTES_MAX, ITEMS_MAX, format};
+use crate::error::ServiceError;
+use crate::http::inside;
+use crate::http::server::answer_budget::HeldBytes;
+use crate::http::server::request_context::lift_deadline;
+
+/// The path at which a node receives bundles.
+pub const PATH: &str = "/cluster/bundle";
+/// Bytes of an answer whose body is small.
+const ANSWER_BYTES: usize = 512;
+
+/// The answer to one request.
+struct Answer {
+    item: usize,
+    head: Response<()>,
+    body: Bytes,
+}
+
+/// Answers each request of a bundle. The others do not wait for one that takes long: its answer follows theirs.
+///
+/// # Errors
+/// The bundle does not read; none of its requests was carried out. What is wrong with one request is said in its own answer.
+pub async fn receive(request: HttpRequest, payload: Payload) -> Result<HttpResponse, ServiceError> {
+    let router = request.app_data::<WorkerRouter>().cloned();
+    let (Some(router), Some(secret)) = (router, request.headers().get(&inside::SECRET)) else {
+        return Err(ServiceError::internal("BUG: bundles have no router"));
+    };
+    // Each request has a deadline of its own.
+    lift_deadline(&request);
+    let read = match payload.to_bytes_limited(BYTES_MAX).await {
+        Ok(Ok(bytes)) => format::read_requests(bytes).map_err(|error| error.to_string()),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err(format!("it is larger than {BYTES_MAX} bytes")),
+    };
+    let requests = match read {
+        Ok(requests) if requests.len() <= ITEMS_MAX => requests,
+        Ok(_) => return Err(unreadable(&format!("it has more than {ITEMS_MAX} requests"))),
+        Err(fault) => return Err(unreadable(&fault)),
+    };
+    let answers: FuturesUnordered<_> = requests
+        .into_iter()
+        .enumerate()
+        .map(|(item, mut request)| {
+            let headers = &mut request.head_mut().headers;
+            headers.insert(inside::SECRET.clone(), secret.clone());
+            let answering = router.call(request);
+            async move { Answer::of(item, answering.await).await }
+        })
+        .collect();
+    // Answers that are ready at the same time are sent at once.
+    let mut parts = answers.ready_chunks(ITEMS_MAX).map(|answers| write(&answers));
+    // With the head, instead of behind it.
+    let first = parts.next().await;
+    let mut response = HttpResponse::Ok()
+        .insert_header((CONTENT_TYPE, HeaderValue::from_static("application/http")))
+        .streaming(stream::iter(first).chain(parts).map(Ok::<_, Error>));
+    // Each answer was counted when it was made.
+    response.extensions_mut().insert(HeldBytes(0));
+    Ok(response)
+}
+
+fn unreadable(fault: &str) -> ServiceError {
+    ServiceError::validation(format!("the bundle of requests does not read: {fault}"))
+}
+
+impl Answer {
+    async fn of(item: usize, response: Response<BoxBody>) -> Self {
+        let (head, body) = response.into_parts();
+        match body::to_bytes_limited(body, ANSWER_BYTES_MAX).await {
+            Ok(Ok(body)) => Answer { item, head, body },
+            fault => {
+                let fault = fault.map(|read| read.map(drop));
+                tracing::error!(?fault, "BUG: an answer is too large for a bundle, or breaks off");
+                Answer {
+                    item,
+                    head: Response::new(StatusCode::INTERNAL_SERVER_ERROR).drop_body(),
+                    body: Bytes::new(),
+                }
+            }
+        }
+    }
+}
+
+fn write(answers: &[Answer]) -> Bytes {
+    let bodies: usize = answers.iter().map(|answer| answer.body.len()).sum();
+    let mut out = BytesMut::with_capacity(bodies + answers.len() * ANSWER_BYTES);
+    for answer in answers {
+        format::write_answer(&mut out, answer.item, &answer.head, &answer.body);
+    }
+    out.freeze()
+}
