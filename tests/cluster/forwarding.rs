@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::Stdio;
+use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::client::Client;
+use crate::client::{Answer, Client};
 use crate::process::{Server, command, variable, wait_for_exit};
 use crate::tenant::Tenant;
 use crate::turn::SHARED;
@@ -95,6 +96,76 @@ fn a_large_body_is_read_for_known_callers_only() {
             .body(beyond)
             .send();
         refused.expect(413, "contract 10: beyond the limit of a body");
+    });
+}
+
+/// Requests with single points share a request between the nodes if they arrive together.
+#[test]
+fn single_points_of_one_moment_are_passed_on_together_and_answered_one_by_one() {
+    const CLIENTS: u64 = 24;
+    const ROUNDS: u64 = 10;
+    SHARED.run(|world| {
+        let (tenant, node) = elsewhere(world);
+        let owner = world.owners()[&tenant.shard];
+        let admin = &tenant.bucket.admin;
+        let unknown = unknown_key(admin);
+        let send = |node: usize, key: &str, number: u64, change: &[(&str, Value)]| {
+            let mut point = tenant.points(number..number + 1, false, 0);
+            for (member, value) in change {
+                point[member] = value.clone();
+            }
+            client(world, node).post("/api/data").key(key).json(&point).send()
+        };
+        let no_source = [("dataSourceId", json!("000000000000000000000000"))];
+        let no_values = [("values", json!({}))];
+        // What each kind of request is answered by the owner itself, without what is of one request only.
+        type Case<'a> = (&'a str, &'a [(&'a str, Value)]);
+        let cases: [Case<'_>; 4] = [
+            (admin, &[]),
+            (&unknown, &[]),
+            (admin, &no_source),
+            (admin, &no_values),
+        ];
+        let common = |answer: &Answer| {
+            let mut body = answer.json();
+            let id = body.get_mut("requestId").map(Value::take);
+            let header = answer
+                .header("x-request-id")
+                .expect("each answer has an id")
+                .to_owned();
+            assert!(id.is_none_or(|id| id == *header), "of another request");
+            let stored = body.pointer_mut("/dataPoint").map(Value::take);
+            (answer.status, body, stored.is_some())
+        };
+        let expected = cases.map(|(key, change)| common(&send(owner, key, 0, change)));
+        let statuses = expected.each_ref().map(|(status, ..)| *status);
+        assert_eq!(statuses, [201, 401, 404, 400]);
+        thread::scope(|scope| {
+            for number in 0..CLIENTS {
+                let (send, common, cases, expected) = (&send, &common, &cases, &expected);
+                scope.spawn(move || {
+                    for round in 0..ROUNDS {
+                        let kind = (number % cases.len() as u64) as usize;
+                        let (key, change) = cases[kind];
+                        let answer = send(node, key, 1 + number * ROUNDS + round, change);
+                        assert_eq!(common(&answer), expected[kind], "{answer}");
+                    }
+                });
+            }
+        });
+        let query = json!({"bucketId": tenant.bucket.id, "downsampling": false, "limit": 1_000});
+        let read = client(world, node)
+            .post("/api/data/query")
+            .key(admin)
+            .json(&query)
+            .send();
+        let read = read.expect(200, "any node takes any request");
+        let rows = read["data"].as_array().unwrap().len() as u64;
+        assert_eq!(
+            rows,
+            1 + CLIENTS / cases.len() as u64 * ROUNDS,
+            "what was acknowledged, once"
+        );
     });
 }
 
