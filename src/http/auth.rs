@@ -14,7 +14,7 @@ use crate::catalog::{KeyType, Role};
 use crate::error::ServiceError;
 use crate::service::{Access, Admission, Caller, Location, Node, Service, ShardService};
 
-static API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+pub static API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 /// A new token of the session, in answers to a bearer whose token is in the second half of its life.
 static SESSION_TOKEN: HeaderName = HeaderName::from_static("x-session-token");
 const SCHEME: &str = "bearer";

@@ -8,12 +8,26 @@ use actix_web::http::{Method, StatusCode, Uri, Version};
 use actix_web::web::{Bytes, BytesMut};
 use httparse::{EMPTY_HEADER, Header, Status};
 
+use super::ITEMS_MAX;
+use crate::http::auth::API_KEY;
 use crate::http::forward::is_of_hop;
+use crate::http::inside;
+use crate::http::server::request_id::REQUEST_ID_HEADER;
 
 /// Headers of a request or an answer: the HTTP library takes 100 of a client.
 const HEADERS_MAX: usize = 128;
 /// The number of the request in the bundle that an answer is for.
 static ITEM: HeaderName = HeaderName::from_static("x-tidewatch-item");
+
+/// Names that nearly every request or answer has, beside those that the HTTP library knows: they need no memory of their own.
+static USUAL: [&HeaderName; 6] = [
+    &ITEM,
+    &inside::SHARD,
+    &inside::CLIENT,
+    &inside::REQUEST_ID,
+    &API_KEY,
+    &REQUEST_ID_HEADER,
+];
 
 /// Bytes that are not a sequence of requests, or of answers.
 #[derive(Debug, thiserror::Error)]
@@ -76,7 +90,7 @@ fn write_body(out: &mut BytesMut, body: &[u8]) {
 /// # Errors
 /// The bytes are no sequence of requests.
 pub fn read_requests(mut bytes: Bytes) -> Result<Vec<Request>, Malformed> {
-    let mut requests = Vec::new();
+    let mut requests = Vec::with_capacity(ITEMS_MAX);
     while !bytes.is_empty() {
         let mut headers = [EMPTY_HEADER; HEADERS_MAX];
         let mut parsed = httparse::Request::new(&mut headers);
@@ -137,7 +151,10 @@ pub fn take_answer(arrived: &mut BytesMut) -> Result<Option<(usize, HttpResponse
 }
 
 fn name(header: &Header<'_>) -> Result<HeaderName, Malformed> {
-    HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| Malformed::Invalid("header"))
+    match USUAL.into_iter().find(|usual| usual.as_str() == header.name) {
+        Some(usual) => Ok(usual.clone()),
+        None => HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| Malformed::Invalid("header")),
+    }
 }
 
 /// The value of a header that is a number.

@@ -168,7 +168,7 @@ async fn a_request_that_takes_long_delays_no_other_of_its_bundle() {
         echoes(app);
         let long = || async {
             let _permit = LONG.acquire().await;
-            HttpResponse::Accepted()
+            HttpResponse::Accepted().finish()
         };
         app.route("/long", post().to(long));
     });
@@ -215,7 +215,7 @@ async fn without_an_answer_it_is_known_of_each_request_whether_it_was_sent() {
             if true {
                 panic!("BUG: of the test");
             }
-            HttpResponse::Ok()
+            HttpResponse::Ok().finish()
         };
         app.route("/panics", post().to(panics));
     });
@@ -250,7 +250,7 @@ async fn of_a_bundle_that_does_not_read_nothing_is_carried_out() {
     let receiver = Receiver::start(|app| {
         let counted = || async {
             CARRIED_OUT.fetch_add(1, Ordering::Relaxed);
-            HttpResponse::Ok()
+            HttpResponse::Ok().finish()
         };
         app.route("/count", get().to(counted));
     });
