@@ -8,6 +8,7 @@
 # make agents        has Prometheus, collectd, Mosquitto, clients of InfluxDB and OpenTelemetry write for AGENTS_SECONDS (20) while the server is killed; `make test` does so too
 # make power         cuts the power of a server under load, for POWER_SECONDS (25); root and loop devices; `make test` too
 # make siege         six attacks on a server in 512 MiB; `make test` runs them too
+#                    With RELEASE=1, power and siege are for the release instead of the optimised build of the tests.
 # make storm         everything at once against a model, over fresh seeds, for STORM_SECONDS (600)
 # make cluster       three nodes on a replicated database under load, on this machine: kill, freeze and cut off what you like
 # make cluster-faults kills, freezes, cuts off and stops nodes of a cluster, CLUSTER_ROUNDS (100) times each; an hour
@@ -67,15 +68,23 @@ agents:
 	tests/needs python3 prometheus prometheus-node-exporter collectd-core libmicrohttpd12 libprotobuf-c1 mosquitto mosquitto-clients
 	python3 tests/agents/run.py --binary $(TARGET)/debug/tidewatch --environment $(TARGET)/agents
 
+ifdef RELEASE
+ATTACKED = $(TARGET)/release/tidewatch
+BUILD_ATTACKED = $(CARGO) build --release --bin tidewatch --locked
+else
+ATTACKED = $(TARGET)/debug/tidewatch
+BUILD_ATTACKED = $(CARGO) test --workspace --test http --no-run --locked
+endif
+
 power:
-	$(CARGO) test --workspace --test http --no-run --locked
+	$(BUILD_ATTACKED)
 	tests/needs python3
-	python3 tests/machine/power.py --binary $(TARGET)/debug/tidewatch
+	python3 tests/machine/power.py --binary $(ATTACKED)
 
 siege:
-	$(CARGO) test --workspace --test http --no-run --locked
+	$(BUILD_ATTACKED)
 	tests/needs python3 openssl
-	python3 tests/machine/siege.py --binary $(TARGET)/debug/tidewatch
+	python3 tests/machine/siege.py --binary $(ATTACKED)
 
 storm:
 	STORM_SECONDS=$(or $(STORM_SECONDS),600) $(CARGO) test --lib --locked -- checkpoint::tests::storm --nocapture

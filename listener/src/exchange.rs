@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use actix_web::dev::{Payload, Response, Service};
+use actix_web::dev::Payload;
 use hyper::body::{Body, Incoming};
 use hyper::header::EXPECT;
 
@@ -18,7 +18,7 @@ use crate::convert;
 use crate::counts::Counted;
 use crate::refusal::{Refusal, Refuse};
 use crate::request_body::RequestBody;
-use crate::router::Router;
+use crate::router::{self, Router};
 
 /// Passes the requests of one connection to the router.
 pub(crate) struct Exchange {
@@ -55,13 +55,12 @@ impl Exchange {
             None => Err(Refusal::Malformed(String::from(
                 "it has bytes that have no meaning there",
             ))),
-            // The router needs no `poll_ready`: it is always ready.
-            Some(request) => Ok(self.router.call(request)),
+            Some(request) => Ok(router::answer(&self.router, request)),
         };
         let refuse = self.refuse;
         async move {
             let response = match answering {
-                Ok(answering) => answering.await.unwrap_or_else(Response::from),
+                Ok(answering) => answering.await,
                 Err(refusal) => refuse(&refusal),
             };
             let kind = BodyKind {

@@ -105,7 +105,7 @@ impl Listener {
         })
     }
 
-    /// Serves with routers made by `router`, one for each worker, which it gets a handle of.
+    /// Serves with routers made by `router`, one for each worker; it gets a handle with which its handlers can call it.
     ///
     /// # Errors
     /// A thread cannot be started, or the socket cannot be duplicated.

@@ -9,9 +9,16 @@ use actix_web::Error;
 use actix_web::body::BoxBody;
 use actix_web::dev::{Response, Service};
 use actix_web::http::StatusCode;
+use futures_util::TryFutureExt;
 
 /// The router of a worker.
 pub(crate) type Router = BoxService<Request, Response<BoxBody>, Error>;
+
+/// The router's answer to a request.
+pub(crate) fn answer(router: &Router, request: Request) -> impl Future<Output = Response<BoxBody>> + use<> {
+    // It needs no `poll_ready`: it is always ready.
+    router.call(request).unwrap_or_else(Response::from)
+}
 
 /// Passes requests to the router of a worker as if they had arrived at its listener. Belongs to the worker's thread.
 #[derive(Clone, Default)]

@@ -140,6 +140,11 @@ fn single_points_of_one_moment_are_passed_on_together_and_answered_one_by_one() 
         let expected = cases.map(|(key, change)| common(&send(owner, key, 0, change)));
         let statuses = expected.each_ref().map(|(status, ..)| *status);
         assert_eq!(statuses, [201, 401, 404, 400]);
+        // Counted, and not changed.
+        const BUNDLE: &[u8] = b"POST /cluster/bundle ";
+        let to_owner = &world.nodes[owner].from_nodes;
+        to_owner.change(BUNDLE, BUNDLE);
+        let before = to_owner.changed();
         thread::scope(|scope| {
             for number in 0..CLIENTS {
                 let (send, common, cases, expected) = (&send, &common, &cases, &expected);
@@ -153,6 +158,12 @@ fn single_points_of_one_moment_are_passed_on_together_and_answered_one_by_one() 
                 });
             }
         });
+        let bundles = to_owner.changed() - before;
+        let requests = CLIENTS * ROUNDS;
+        assert!(
+            (1..requests).contains(&bundles),
+            "{bundles} bundles of {requests} requests"
+        );
         let query = json!({"bucketId": tenant.bucket.id, "downsampling": false, "limit": 1_000});
         let read = client(world, node)
             .post("/api/data/query")

@@ -1,4 +1,10 @@
-//! Requests and answers as bytes, one after the other.
+//! Requests and answers as bytes, one after the other. Each begins with its length, so that one which does not read spoils no
+//! other:
+//!
+//! ```text
+//! request: length of the rest (u32, little-endian), head and body as in HTTP/1.1
+//! answer:  length of the rest (u32, little-endian), number of the request (u32, little-endian), head and body
+//! ```
 
 use actix_http::{Payload, Request};
 use actix_web::HttpResponse;
@@ -8,20 +14,16 @@ use actix_web::http::{Method, StatusCode, Uri, Version};
 use actix_web::web::{Bytes, BytesMut};
 use httparse::{EMPTY_HEADER, Header, Status};
 
-use super::ITEMS_MAX;
 use crate::http::auth::API_KEY;
 use crate::http::forward::is_of_hop;
 use crate::http::inside;
 use crate::http::server::request_id::REQUEST_ID_HEADER;
 
-/// Headers of a request or an answer: the HTTP library takes 100 of a client.
+/// Headers of a request or an answer. A client may send more by HTTP/2.
 const HEADERS_MAX: usize = 128;
-/// The number of the request in the bundle that an answer is for.
-static ITEM: HeaderName = HeaderName::from_static("x-tidewatch-item");
 
 /// Names that nearly every request or answer has, beside those that the HTTP library knows: they need no memory of their own.
-static USUAL: [&HeaderName; 6] = [
-    &ITEM,
+static USUAL: [&HeaderName; 5] = [
     &inside::SHARD,
     &inside::CLIENT,
     &inside::REQUEST_ID,
@@ -29,13 +31,13 @@ static USUAL: [&HeaderName; 6] = [
     &REQUEST_ID_HEADER,
 ];
 
-/// Bytes that are not a sequence of requests, or of answers.
+/// Bytes that are no request or answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Malformed {
     #[error(transparent)]
     Head(#[from] httparse::Error),
     #[error("a head has no {0}")]
-    Lacks(String),
+    Lacks(&'static str),
     #[error("the {0} of a head is not valid")]
     Invalid(&'static str),
     #[error("it breaks off")]
@@ -50,25 +52,33 @@ pub fn write_request(
     headers: impl FnOnce(&mut dyn FnMut(&HeaderName, &[u8])),
     body: &[u8],
 ) {
-    for part in [method.as_str(), " ", target, " HTTP/1.1\r\n"] {
-        out.extend_from_slice(part.as_bytes());
-    }
-    headers(&mut |name, value| write_header(out, name, value));
-    write_body(out, body);
+    write_with_length(out, |out| {
+        for part in [method.as_str(), " ", target, " HTTP/1.1\r\n"] {
+            out.extend_from_slice(part.as_bytes());
+        }
+        headers(&mut |name, value| write_header(out, name, value));
+        let mut length = itoa::Buffer::new();
+        write_header(out, &CONTENT_LENGTH, length.format(body.len()).as_bytes());
+        out.extend_from_slice(b"\r\n");
+        out.extend_from_slice(body);
+    });
 }
 
 /// Appends the answer to the request with this number.
-pub fn write_answer(out: &mut BytesMut, item: usize, head: &Response<()>, body: &[u8]) {
-    for part in ["HTTP/1.1 ", head.status().as_str(), " \r\n"] {
-        out.extend_from_slice(part.as_bytes());
-    }
-    write_header(out, &ITEM, itoa::Buffer::new().format(item).as_bytes());
-    for (name, value) in head.headers() {
-        if *name != CONTENT_LENGTH {
-            write_header(out, name, value.as_bytes());
+pub fn write_answer(out: &mut BytesMut, item: u32, head: &Response<()>, body: &[u8]) {
+    write_with_length(out, |out| {
+        out.extend_from_slice(&item.to_le_bytes());
+        for part in ["HTTP/1.1 ", head.status().as_str(), " \r\n"] {
+            out.extend_from_slice(part.as_bytes());
         }
-    }
-    write_body(out, body);
+        for (name, value) in head.headers() {
+            if !is_of_hop(name) && *name != CONTENT_LENGTH {
+                write_header(out, name, value.as_bytes());
+            }
+        }
+        out.extend_from_slice(b"\r\n");
+        out.extend_from_slice(body);
+    });
 }
 
 fn write_header(out: &mut BytesMut, name: &HeaderName, value: &[u8]) {
@@ -77,77 +87,90 @@ fn write_header(out: &mut BytesMut, name: &HeaderName, value: &[u8]) {
     }
 }
 
-/// Ends a head and appends the body.
-fn write_body(out: &mut BytesMut, body: &[u8]) {
-    let mut length = itoa::Buffer::new();
-    write_header(out, &CONTENT_LENGTH, length.format(body.len()).as_bytes());
-    out.extend_from_slice(b"\r\n");
-    out.extend_from_slice(body);
+fn write_with_length(out: &mut BytesMut, write: impl FnOnce(&mut BytesMut)) {
+    let begin = out.len();
+    out.extend_from_slice(&[0; 4]);
+    write(out);
+    // Below `ITEM_BYTES_MAX` and `ANSWER_BYTES_MAX`.
+    let length = (out.len() - begin - 4) as u32;
+    out[begin..begin + 4].copy_from_slice(&length.to_le_bytes());
 }
 
-/// Reads a whole bundle. The requests share its bytes.
+/// Splits a whole bundle into its requests.
 ///
 /// # Errors
-/// The bytes are no sequence of requests.
-pub fn read_requests(mut bytes: Bytes) -> Result<Vec<Request>, Malformed> {
-    let mut requests = Vec::with_capacity(ITEMS_MAX);
-    while !bytes.is_empty() {
-        let mut headers = [EMPTY_HEADER; HEADERS_MAX];
-        let mut parsed = httparse::Request::new(&mut headers);
-        let Status::Complete(head_bytes) = parsed.parse(&bytes)? else {
-            return Err(Malformed::BrokenOff);
-        };
-        let target = parsed.path.ok_or(Malformed::Lacks("target".to_owned()))?;
-        let whole_bytes = head_bytes + number(parsed.headers, &CONTENT_LENGTH)?;
-        if bytes.len() < whole_bytes {
+/// It breaks off.
+pub fn split(mut bundle: Bytes) -> Result<Vec<Bytes>, Malformed> {
+    let mut requests = Vec::new();
+    while !bundle.is_empty() {
+        let length = length_of(&bundle).ok_or(Malformed::BrokenOff)?;
+        let rest = bundle.split_off(4);
+        if rest.len() < length {
             return Err(Malformed::BrokenOff);
         }
-        let mut request = Request::with_payload(Payload::from(bytes.slice(head_bytes..whole_bytes)));
-        let head = request.head_mut();
-        head.version = Version::HTTP_11;
-        head.method = Method::from_bytes(parsed.method.unwrap_or_default().as_bytes())
-            .map_err(|_| Malformed::Invalid("method"))?;
-        head.uri = Uri::from_maybe_shared(bytes.slice_ref(target.as_bytes()))
-            .map_err(|_| Malformed::Invalid("target"))?;
-        for header in parsed.headers.iter() {
-            let value = HeaderValue::from_maybe_shared(bytes.slice_ref(header.value));
-            head.headers
-                .append(name(header)?, value.map_err(|_| Malformed::Invalid("header"))?);
-        }
-        requests.push(request);
-        bytes = bytes.split_off(whole_bytes);
+        bundle = rest;
+        requests.push(bundle.split_to(length));
     }
     Ok(requests)
 }
 
+/// The number in the first bytes.
+fn length_of(bytes: &[u8]) -> Option<usize> {
+    let length = bytes.first_chunk().copied().map(u32::from_le_bytes);
+    length.and_then(|length| usize::try_from(length).ok())
+}
+
+/// Reads one request of a bundle, whose bytes it shares.
+///
+/// # Errors
+/// It has more headers than are taken, or a name that HTTP/1.1 does not have.
+pub fn read_request(bytes: &Bytes) -> Result<Request, Malformed> {
+    let mut headers = [EMPTY_HEADER; HEADERS_MAX];
+    let mut parsed = httparse::Request::new(&mut headers);
+    let Status::Complete(head_bytes) = parsed.parse(bytes)? else {
+        return Err(Malformed::BrokenOff);
+    };
+    let mut request = Request::with_payload(Payload::from(bytes.slice(head_bytes..)));
+    let head = request.head_mut();
+    head.version = Version::HTTP_11;
+    head.method = Method::from_bytes(parsed.method.unwrap_or_default().as_bytes())
+        .map_err(|_| Malformed::Invalid("method"))?;
+    let target = parsed.path.ok_or(Malformed::Lacks("target"))?;
+    head.uri = Uri::from_maybe_shared(bytes.slice_ref(target.as_bytes()))
+        .map_err(|_| Malformed::Invalid("target"))?;
+    for header in parsed.headers.iter() {
+        let value = HeaderValue::from_maybe_shared(bytes.slice_ref(header.value));
+        head.headers
+            .append(name(header)?, value.map_err(|_| Malformed::Invalid("header"))?);
+    }
+    Ok(request)
+}
+
 /// Takes the first answer off the bytes that have arrived, and says for which request it is; `None` if it has not arrived
-/// completely. Headers of a connection are left out.
+/// completely.
 ///
 /// # Errors
 /// The bytes are not an answer.
 pub fn take_answer(arrived: &mut BytesMut) -> Result<Option<(usize, HttpResponse)>, Malformed> {
-    let mut headers = [EMPTY_HEADER; HEADERS_MAX];
-    let mut parsed = httparse::Response::new(&mut headers);
-    let Status::Complete(head_bytes) = parsed.parse(arrived)? else {
+    let Some(length) = length_of(arrived).filter(|length| arrived.len() - 4 >= *length) else {
         return Ok(None);
     };
-    let whole_bytes = head_bytes + number(parsed.headers, &CONTENT_LENGTH)?;
-    if arrived.len() < whole_bytes {
-        return Ok(None);
-    }
-    let code = parsed.code.ok_or(Malformed::Lacks("status".to_owned()))?;
+    let mut answer = arrived.split_to(4 + length).freeze().split_off(4);
+    let item = length_of(&answer).ok_or(Malformed::Lacks("number of a request"))?;
+    let answer = answer.split_off(4);
+    let mut headers = [EMPTY_HEADER; HEADERS_MAX];
+    let mut parsed = httparse::Response::new(&mut headers);
+    let Status::Complete(head_bytes) = parsed.parse(&answer)? else {
+        return Err(Malformed::BrokenOff);
+    };
+    let code = parsed.code.ok_or(Malformed::Lacks("status"))?;
     let status = StatusCode::from_u16(code).map_err(|_| Malformed::Invalid("status"))?;
-    let item = number(parsed.headers, &ITEM)?;
-    let mut answer = HttpResponse::build(status);
+    let mut response = HttpResponse::build(status);
     for header in parsed.headers.iter() {
-        let name = name(header)?;
-        if name != ITEM && name != CONTENT_LENGTH && !is_of_hop(&name) {
-            let value = HeaderValue::from_bytes(header.value);
-            answer.append_header((name, value.map_err(|_| Malformed::Invalid("header"))?));
-        }
+        let value = HeaderValue::from_bytes(header.value);
+        response.append_header((name(header)?, value.map_err(|_| Malformed::Invalid("header"))?));
     }
-    let body = arrived.split_to(whole_bytes).freeze().split_off(head_bytes);
-    Ok(Some((item, answer.body(body))))
+    Ok(Some((item, response.body(answer.slice(head_bytes..)))))
 }
 
 fn name(header: &Header<'_>) -> Result<HeaderName, Malformed> {
@@ -155,13 +178,6 @@ fn name(header: &Header<'_>) -> Result<HeaderName, Malformed> {
         Some(usual) => Ok(usual.clone()),
         None => HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| Malformed::Invalid("header")),
     }
-}
-
-/// The value of a header that is a number.
-fn number(headers: &[Header<'_>], name: &HeaderName) -> Result<usize, Malformed> {
-    let header = headers.iter().find(|header| header.name == name.as_str());
-    let value = header.and_then(|header| str::from_utf8(header.value).ok()?.parse().ok());
-    value.ok_or_else(|| Malformed::Lacks(name.to_string()))
 }
 
 #[cfg(test)]
@@ -200,20 +216,16 @@ mod tests {
 
     #[test]
     fn requests_are_read_as_they_were_written() {
-        let [first, second] = <[Request; 2]>::try_from(read_requests(bundle()).unwrap())
-            .ok()
-            .unwrap();
+        let requests = split(bundle()).unwrap();
+        let [first, second] = [0, 1].map(|number| read_request(&requests[number]).unwrap());
         assert_eq!(
             (first.method(), first.uri()),
             (&Method::POST, &Uri::from_static("/a?b=%20c"))
         );
         assert_eq!(first.version(), Version::HTTP_11);
         let values = |name| {
-            first
-                .headers()
-                .get_all(name)
-                .map(HeaderValue::as_bytes)
-                .collect::<Vec<_>>()
+            let values = first.headers().get_all(name).map(HeaderValue::as_bytes);
+            values.collect::<Vec<_>>()
         };
         assert_eq!(values("x-twice"), [&b"1"[..], b"\xe4\xf6"]);
         assert_eq!(values("content-type"), [b"text/plain"]);
@@ -234,18 +246,44 @@ mod tests {
     fn a_bundle_that_breaks_off_is_refused() {
         let bundle = bundle();
         let ends: Vec<usize> = (0..bundle.len())
-            .filter(|length| read_requests(bundle.slice(..*length)).is_ok())
+            .filter(|length| split(bundle.slice(..*length)).is_ok())
             .collect();
         assert_eq!(ends.len(), 2, "{ends:?}: nothing, and the first request alone");
+        assert!(
+            split(Bytes::from_static(&[0xff; 100])).is_err(),
+            "longer than the bundle"
+        );
+    }
+
+    /// HTTP/2 takes names and numbers of headers that HTTP/1.1 does not.
+    #[test]
+    fn a_request_whose_head_is_none_of_http_1_is_refused() {
+        let with = |names: Vec<HeaderName>| {
+            let mut out = BytesMut::new();
+            let headers =
+                |add: &mut dyn FnMut(&HeaderName, &[u8])| names.iter().for_each(|name| add(name, b"1"));
+            write_request(&mut out, &Method::POST, "/", headers, b"");
+            read_request(&split(out.freeze()).unwrap()[0])
+        };
+        let numbered = |count: usize| {
+            let name = |number| HeaderName::from_bytes(format!("x-{number}").as_bytes()).unwrap();
+            with((0..count).map(name).collect())
+        };
+        assert!(numbered(HEADERS_MAX - 1).is_ok(), "and the length of the body");
+        assert!(numbered(HEADERS_MAX).is_err());
+        assert!(with(vec![HeaderName::from_bytes(b"x\"y").unwrap()]).is_err());
+        for cut in 0..10 {
+            assert!(read_request(&Bytes::from("GET / HTTP/1.1\r\n\r\n".as_bytes()[..cut].to_vec())).is_err());
+        }
     }
 
     #[test]
     fn an_answer_is_taken_when_it_has_arrived_without_the_headers_of_its_connection() {
         let mut answer = HttpResponse::TooManyRequests();
         answer.insert_header((CONTENT_TYPE, "text/plain"));
-        answer
-            .append_header(("set-cookie", "a=b"))
-            .append_header(("set-cookie", "c=d"));
+        for value in ["a=b", "c=d"] {
+            answer.append_header(("set-cookie", value));
+        }
         answer.insert_header((CONNECTION, "close"));
         let (head, _) = Response::from(answer.finish()).into_parts();
         let mut sent = BytesMut::new();
@@ -269,8 +307,15 @@ mod tests {
         let (item, answer) = take_answer(&mut sent).unwrap().unwrap();
         assert_eq!((item, now(to_bytes(answer.into_body())).unwrap().len()), (2, 0));
         assert!(sent.is_empty());
-        for wrong in ["nonsense\r\n\r\n", "HTTP/1.1 200 \r\ncontent-length: 0\r\n\r\n"] {
-            assert!(take_answer(&mut BytesMut::from(wrong)).is_err(), "{wrong}");
+        for wrong in [
+            &b""[..],
+            b"\x01\0\0\0",
+            b"\x01\0\0\0nonsense\r\n\r\n",
+            b"\x01\0\0\0HTTP/1.1 200",
+        ] {
+            let mut arrived = BytesMut::new();
+            write_with_length(&mut arrived, |out| out.extend_from_slice(wrong));
+            assert!(take_answer(&mut arrived).is_err(), "{wrong:?}");
         }
     }
 }

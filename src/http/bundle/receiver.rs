@@ -10,20 +10,20 @@ use futures_util::StreamExt;
 use futures_util::stream::{self, FuturesUnordered};
 use listener::WorkerRouter;
 
-use super::{ANSWER_BYTES_MAX, BYTES_MAX, ITEMS_MAX, format};
+use super::{ALONE, ANSWER_BYTES_MAX, BYTES_MAX, ITEMS_MAX, format};
 use crate::error::ServiceError;
 use crate::http::inside;
 use crate::http::server::answer_budget::HeldBytes;
-use crate::http::server::request_context::lift_deadline;
+use crate::http::server::request_context::{leave_uncounted, lift_deadline};
 
 /// The path at which a node receives bundles.
 pub const PATH: &str = "/cluster/bundle";
-/// Bytes of an answer whose body is small.
-const ANSWER_BYTES: usize = 512;
+/// Bytes of the head of a usual answer.
+const HEAD_BYTES: usize = 256;
 
 /// The answer to one request.
 struct Answer {
-    item: usize,
+    item: u32,
     head: Response<()>,
     body: Bytes,
 }
@@ -37,10 +37,10 @@ pub async fn receive(request: HttpRequest, payload: Payload) -> Result<HttpRespo
     let (Some(router), Some(secret)) = (router, request.headers().get(&inside::SECRET)) else {
         return Err(ServiceError::internal("BUG: bundles have no router"));
     };
-    // Each request has a deadline of its own.
-    lift_deadline(&request);
+    // Its requests are counted.
+    leave_uncounted(&request);
     let read = match payload.to_bytes_limited(BYTES_MAX).await {
-        Ok(Ok(bytes)) => format::read_requests(bytes).map_err(|error| error.to_string()),
+        Ok(Ok(bundle)) => format::split(bundle).map_err(|error| error.to_string()),
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err(format!("it is larger than {BYTES_MAX} bytes")),
     };
@@ -49,24 +49,36 @@ pub async fn receive(request: HttpRequest, payload: Payload) -> Result<HttpRespo
         Ok(_) => return Err(unreadable(&format!("it has more than {ITEMS_MAX} requests"))),
         Err(fault) => return Err(unreadable(&fault)),
     };
-    let answers: FuturesUnordered<_> = requests
-        .into_iter()
-        .enumerate()
-        .map(|(item, mut request)| {
-            let headers = &mut request.head_mut().headers;
-            headers.insert(inside::SECRET.clone(), secret.clone());
-            let answering = router.call(request);
-            async move { Answer::of(item, answering.await).await }
+    // From here on, each request has a deadline of its own.
+    lift_deadline(&request);
+    let answers: FuturesUnordered<_> = (0..)
+        .zip(&requests)
+        .map(|(item, bytes)| {
+            let answering = format::read_request(bytes).map(|mut request| {
+                let headers = &mut request.head_mut().headers;
+                headers.insert(inside::SECRET.clone(), secret.clone());
+                router.call(request)
+            });
+            async move {
+                match answering {
+                    Ok(answering) => Answer::of(item, answering.await).await,
+                    Err(fault) => {
+                        tracing::debug!(%fault, "a request cannot be in a bundle");
+                        Answer::alone(item)
+                    }
+                }
+            }
         })
         .collect();
     // Answers that are ready at the same time are sent at once.
     let mut parts = answers.ready_chunks(ITEMS_MAX).map(|answers| write(&answers));
-    // With the head, instead of behind it.
+    // Then the head of the answer and the first part are sent at once, too.
     let first = parts.next().await;
     let mut response = HttpResponse::Ok()
-        .insert_header((CONTENT_TYPE, HeaderValue::from_static("application/http")))
+        .insert_header((CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")))
         .streaming(stream::iter(first).chain(parts).map(Ok::<_, Error>));
-    // Each answer was counted when it was made.
+    // It must not be refused for lack of memory: its requests were carried out. The answers are as small as the requests, and
+    // a node takes them at once.
     response.extensions_mut().insert(HeldBytes(0));
     Ok(response)
 }
@@ -76,26 +88,38 @@ fn unreadable(fault: &str) -> ServiceError {
 }
 
 impl Answer {
-    async fn of(item: usize, response: Response<BoxBody>) -> Self {
+    async fn of(item: u32, response: Response<BoxBody>) -> Self {
         let (head, body) = response.into_parts();
         match body::to_bytes_limited(body, ANSWER_BYTES_MAX).await {
             Ok(Ok(body)) => Answer { item, head, body },
             fault => {
                 let fault = fault.map(|read| read.map(drop));
                 tracing::error!(?fault, "BUG: an answer is too large for a bundle, or breaks off");
-                Answer {
-                    item,
-                    head: Response::new(StatusCode::INTERNAL_SERVER_ERROR).drop_body(),
-                    body: Bytes::new(),
-                }
+                Answer::empty(item, Response::new(StatusCode::INTERNAL_SERVER_ERROR))
             }
+        }
+    }
+
+    /// The request does not read as one of a bundle.
+    fn alone(item: u32) -> Self {
+        let mut response = Response::new(StatusCode::BAD_REQUEST);
+        let headers = response.headers_mut();
+        headers.insert(ALONE.clone(), HeaderValue::from_static("1"));
+        Answer::empty(item, response)
+    }
+
+    fn empty(item: u32, response: Response<BoxBody>) -> Self {
+        Answer {
+            item,
+            head: response.drop_body(),
+            body: Bytes::new(),
         }
     }
 }
 
 fn write(answers: &[Answer]) -> Bytes {
     let bodies: usize = answers.iter().map(|answer| answer.body.len()).sum();
-    let mut out = BytesMut::with_capacity(bodies + answers.len() * ANSWER_BYTES);
+    let mut out = BytesMut::with_capacity(bodies + answers.len() * HEAD_BYTES);
     for answer in answers {
         format::write_answer(&mut out, answer.item, &answer.head, &answer.body);
     }

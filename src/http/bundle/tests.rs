@@ -1,18 +1,20 @@
 //! Bundles between a client and a listener of this process.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use actix_web::body::to_bytes;
+use actix_web::dev::Response;
 use actix_web::http::header::HeaderName;
 use actix_web::http::{Method, StatusCode};
-use actix_web::web::{Bytes, Path, Payload, ServiceConfig, get, post};
+use actix_web::web::{Bytes, BytesMut, Path, Payload, ServiceConfig, post, to};
 use actix_web::{App, HttpRequest, HttpResponse};
 use futures_util::FutureExt;
-use futures_util::future::join_all;
+use futures_util::future::{Either, join, join_all, select};
 use listener::{Counts, Limits, Listener, Options, RunningServer};
 use tokio::sync::Semaphore;
 
@@ -156,7 +158,7 @@ async fn bundles_that_are_full_of_bytes_are_sent_and_what_is_too_large_for_one_g
     assert_eq!(receiver.bundles.load(Ordering::Relaxed), 3);
     let body = vec![b'x'; ITEM_BYTES_MAX];
     let fate = send(&client, &receiver.address, "/echo/200", "too large", &body).await;
-    assert!(matches!(fate, Fate::Refused));
+    assert!(matches!(fate, Fate::Alone));
     assert_eq!(receiver.bundles.load(Ordering::Relaxed), 3);
     receiver.running.stop().await;
 }
@@ -188,13 +190,23 @@ async fn a_request_that_takes_long_delays_no_other_of_its_bundle() {
 
 /// In a cluster whose nodes are replaced one after the other.
 #[actix::test]
-async fn a_node_that_knows_no_bundles_gets_each_request_by_itself() {
-    let (running, address) = serve(echoes);
+async fn a_node_that_knows_no_bundles_gets_each_request_by_itself_and_is_not_asked_each_time() {
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+    let (running, address) = serve(|app| {
+        let unknown = || async {
+            ASKED.fetch_add(1, Ordering::Relaxed);
+            HttpResponse::NotFound().body("no such route")
+        };
+        app.default_service(to(unknown));
+    });
     let client = client();
-    let sending = (0..3).map(|_| send(&client, &address, "/echo/200", "", b""));
-    for fate in join_all(sending).await {
-        assert!(matches!(fate, Fate::Refused));
+    for _ in 0..3 {
+        let sending = (0..3).map(|_| send(&client, &address, "/echo/200", "", b""));
+        for fate in join_all(sending).await {
+            assert!(matches!(fate, Fate::Alone));
+        }
     }
+    assert_eq!(ASKED.load(Ordering::Relaxed), 1);
     running.stop().await;
 }
 
@@ -252,29 +264,28 @@ async fn of_a_bundle_that_does_not_read_nothing_is_carried_out() {
             CARRIED_OUT.fetch_add(1, Ordering::Relaxed);
             HttpResponse::Ok().finish()
         };
-        app.route("/count", get().to(counted));
+        app.route("/count", post().to(counted));
     });
-    let request = "GET /count HTTP/1.1\r\ncontent-length: 0\r\n\r\n";
-    let status_of = |body: String| {
+    let mut request = BytesMut::new();
+    write_request(&mut request, &Method::POST, "/count", |_| {}, b"");
+    let status_of = |bundle: Vec<u8>| {
         let mut connection = TcpStream::connect(&*receiver.address).unwrap();
         connection.set_read_timeout(Some(WITHIN)).unwrap();
-        let length = body.len();
+        let length = bundle.len();
         let head =
             format!("POST {PATH} HTTP/1.1\r\nx-tidewatch-secret: s\r\ncontent-length: {length}\r\n\r\n");
-        connection.write_all((head + &body).as_bytes()).unwrap();
+        connection
+            .write_all(&[head.as_bytes(), &bundle].concat())
+            .unwrap();
         let mut answer = [0; 12];
         connection.read_exact(&mut answer).unwrap();
         String::from_utf8_lossy(&answer[9..]).into_owned()
     };
-    let filler = format!("POST /count HTTP/1.1\r\ncontent-length: {BYTES_MAX}\r\n\r\n");
     for unreadable in [
         request.repeat(ITEMS_MAX + 1),
-        request.to_owned() + &request[..20],
-        request.to_owned() + "nonsense\r\n\r\n",
-        request.to_owned() + &request.replace("content-length: 0", "content-length: 1"),
-        request.to_owned() + &request.replace("content-length: 0", "content-length: -1"),
-        request.to_owned() + &request.replace("content-length: 0", "x: y"),
-        filler + &"x".repeat(BYTES_MAX),
+        [&request[..], &request[..20]].concat(),
+        [&request[..], &[0xff; 100]].concat(),
+        [&request[..], &vec![b'x'; BYTES_MAX]].concat(),
     ] {
         assert_eq!(status_of(unreadable), "400");
     }
@@ -282,4 +293,90 @@ async fn of_a_bundle_that_does_not_read_nothing_is_carried_out() {
     assert_eq!(status_of(request.repeat(ITEMS_MAX)), "200");
     assert_eq!(CARRIED_OUT.load(Ordering::Relaxed), ITEMS_MAX);
     receiver.running.stop().await;
+}
+
+/// Such a head arrives by HTTP/2.
+#[actix::test]
+async fn a_request_with_a_head_that_http_1_does_not_have_goes_by_itself_and_spoils_no_other() {
+    let receiver = Receiver::start(echoes);
+    let client = client();
+    let odd = HeaderName::from_bytes(b"x\"y").unwrap();
+    let sending = [&WORD, &odd, &WORD].map(|name| {
+        let write = move |out: &mut _| {
+            let headers = |add: &mut dyn FnMut(&HeaderName, &[u8])| add(name, b"word");
+            write_request(out, &Method::POST, "/echo/200", headers, b"");
+        };
+        let until = Instant::now() + WITHIN;
+        client.bundles.send(&client, &receiver.address, until, write)
+    });
+    let fates = join_all(sending).await;
+    let answered = fates.iter().map(|fate| matches!(fate, Fate::Answered(_)));
+    assert_eq!(answered.collect::<Vec<_>>(), [true, false, true]);
+    assert!(matches!(fates[1], Fate::Alone));
+    assert_eq!(receiver.bundles.load(Ordering::Relaxed), 1);
+    receiver.running.stop().await;
+}
+
+/// A node that takes a bundle, sends these bytes of an answer, and then nothing more.
+fn silent_after(answer: Vec<u8>) -> (Arc<str>, JoinHandle<io::Result<usize>>) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string().into();
+    let node = thread::spawn(move || {
+        let (mut connection, _) = listener.accept()?;
+        connection.set_read_timeout(Some(WITHIN))?;
+        connection.read(&mut [0; 65_536])?;
+        connection.write_all(&answer)?;
+        // 0 when the other side has ended the connection.
+        connection.read(&mut [0])
+    });
+    (address, node)
+}
+
+/// The first bytes of an answer, which has one to the first request.
+fn first_answer() -> Vec<u8> {
+    let mut part = BytesMut::new();
+    let head = Response::new(StatusCode::CREATED).drop_body();
+    format::write_answer(&mut part, 0, &head, b"");
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n",
+        part.len()
+    );
+    [head.as_bytes(), &part, b"\r\n"].concat()
+}
+
+#[actix::test]
+async fn when_a_node_falls_silent_each_request_ends_in_its_own_time() {
+    for answer in [Vec::new(), first_answer()] {
+        let is_answered = !answer.is_empty();
+        let (address, node) = silent_after(answer);
+        let client = client();
+        let send = |within: Duration| {
+            let write = |out: &mut _| write_request(out, &Method::POST, "/", |_| {}, b"");
+            client
+                .bundles
+                .send(&client, &address, Instant::now() + within, write)
+        };
+        let began = Instant::now();
+        let first = send(WITHIN);
+        let short = send(Duration::from_millis(1));
+        let long = send(Duration::from_millis(700));
+        let (first, short, long) = (Box::pin(first), Box::pin(short), Box::pin(long));
+        // Polled, and so sent, in this order.
+        let Either::Right((short, others)) = select(join(first, long), short).await else {
+            panic!("the one whose time is over first waited for the others");
+        };
+        assert!(is_unanswered(&short, false));
+        if is_answered {
+            let (first, long) = others.await;
+            assert_eq!(answered(first).await.0.status(), StatusCode::CREATED);
+            assert!(is_unanswered(&long, false));
+            assert!(began.elapsed() < WITHIN, "nothing is left that is waited for");
+        } else {
+            // Nor is a bundle kept whose clients have gone.
+            drop(others);
+        }
+        // Not on this thread, whose tasks end the connection.
+        let ended = actix_web::rt::task::spawn_blocking(move || node.join().unwrap()).await;
+        assert_eq!(ended.unwrap().unwrap(), 0, "the connection was ended");
+    }
 }

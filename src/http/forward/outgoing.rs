@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use actix_web::http::Method;
-use actix_web::http::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
+use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, HeaderName, HeaderValue};
 use actix_web::http::uri::PathAndQuery;
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse};
@@ -51,7 +51,10 @@ impl<'a> Outgoing<'a> {
                 ref method => method.clone(),
             },
             target: request.uri().path_and_query().map_or("/", PathAndQuery::as_str),
-            is_bundled: route.is_bundled && body.len() <= FREE_BYTES,
+            // A small compressed body may be a large one, with a large answer.
+            is_bundled: route.is_bundled
+                && body.len() <= FREE_BYTES
+                && !request.headers().contains_key(CONTENT_ENCODING),
             body,
             is_too_large: false,
             is_repeatable: is_repeatable(request, route),
@@ -108,7 +111,7 @@ impl<'a> Outgoing<'a> {
             {
                 Fate::Answered(answer) => return Ok(answer),
                 Fate::Unanswered(why) => return Err(why),
-                Fate::Refused => {}
+                Fate::Alone => {}
             }
         }
         let sent = self.head(client, owner).send_body(self.body.clone()).await;

@@ -102,6 +102,9 @@ impl Record {
     }
 
     fn served(&self, status: StatusCode) {
+        if self.context.is_uncounted.get() {
+            return;
+        }
         let took = self.began.elapsed();
         let metrics = &self.shared.metrics;
         metrics.served(self.context.route.get(), &self.method, status, took);

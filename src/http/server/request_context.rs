@@ -28,6 +28,8 @@ pub(in crate::http) struct RequestContext {
     pub route: Cell<Option<RouteNumber>>,
     /// Whether the request may take longer than the deadline.
     pub has_no_deadline: Cell<bool>,
+    /// Whether it is not counted.
+    pub is_uncounted: Cell<bool>,
     /// Headers that give the caller a new token of its session.
     pub renewal: Cell<Option<HeaderMap>>,
 }
@@ -42,6 +44,7 @@ impl RequestContext {
             quota: Cell::default(),
             route: Cell::default(),
             has_no_deadline: Cell::default(),
+            is_uncounted: Cell::default(),
             renewal: Cell::default(),
         });
         request.extensions_mut().insert(Rc::clone(&context));
@@ -61,6 +64,13 @@ pub(in crate::http) fn set_caller(request: &HttpRequest, organization: ObjectId,
 pub(in crate::http) fn lift_deadline(request: &HttpRequest) {
     if let Some(context) = request.extensions().get::<Rc<RequestContext>>() {
         context.has_no_deadline.set(true);
+    }
+}
+
+/// Leaves a request out of metrics and the log: what it carries is counted.
+pub(in crate::http) fn leave_uncounted(request: &HttpRequest) {
+    if let Some(context) = request.extensions().get::<Rc<RequestContext>>() {
+        context.is_uncounted.set(true);
     }
 }
 
