@@ -33,15 +33,11 @@ impl WorkerRouter {
 
     /// Answers a request; with 503 if the worker has ended.
     pub fn call(&self, request: Request) -> impl Future<Output = Response<BoxBody>> + use<> {
-        // The router needs no `poll_ready`: it is always ready.
-        let answering = self
-            .0
-            .get()
-            .and_then(Weak::upgrade)
-            .map(|router| router.call(request));
+        let router = self.0.get().and_then(Weak::upgrade);
+        let answering = router.map(|router| answer(&router, request));
         async move {
             match answering {
-                Some(answering) => answering.await.unwrap_or_else(Response::from),
+                Some(answering) => answering.await,
                 None => Response::new(StatusCode::SERVICE_UNAVAILABLE),
             }
         }

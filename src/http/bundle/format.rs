@@ -120,7 +120,8 @@ fn length_of(bytes: &[u8]) -> Option<usize> {
     length.and_then(|length| usize::try_from(length).ok())
 }
 
-/// Reads one request of a bundle, whose bytes it shares.
+/// Reads one request of a bundle. Its head has memory of its own, because the router keeps heads to use their memory again; its
+/// body shares that of the bundle.
 ///
 /// # Errors
 /// It has more headers than are taken, or a name that HTTP/1.1 does not have.
@@ -132,35 +133,37 @@ pub fn read_request(bytes: &Bytes) -> Result<Request, Malformed> {
     };
     let mut request = Request::with_payload(Payload::from(bytes.slice(head_bytes..)));
     let head = request.head_mut();
+    // The memory may be that of another request's head.
+    head.peer_addr = None;
     head.version = Version::HTTP_11;
     head.method = Method::from_bytes(parsed.method.unwrap_or_default().as_bytes())
         .map_err(|_| Malformed::Invalid("method"))?;
     let target = parsed.path.ok_or(Malformed::Lacks("target"))?;
-    head.uri = Uri::from_maybe_shared(bytes.slice_ref(target.as_bytes()))
-        .map_err(|_| Malformed::Invalid("target"))?;
+    head.uri = Uri::try_from(target).map_err(|_| Malformed::Invalid("target"))?;
     for header in parsed.headers.iter() {
-        let value = HeaderValue::from_maybe_shared(bytes.slice_ref(header.value));
+        let value = HeaderValue::from_bytes(header.value);
         head.headers
             .append(name(header)?, value.map_err(|_| Malformed::Invalid("header"))?);
     }
     Ok(request)
 }
 
-/// Takes the first answer off the bytes that have arrived, and says for which request it is; `None` if it has not arrived
-/// completely.
-///
-/// # Errors
-/// The bytes are not an answer.
-pub fn take_answer(arrived: &mut BytesMut) -> Result<Option<(usize, HttpResponse)>, Malformed> {
-    let Some(length) = length_of(arrived).filter(|length| arrived.len() - 4 >= *length) else {
-        return Ok(None);
-    };
+/// Takes the first answer off the bytes that have arrived, with the number of its request; `None` if it has not arrived
+/// completely. It is an error if it does not read.
+pub fn take_answer(arrived: &mut BytesMut) -> Option<(usize, Result<HttpResponse, Malformed>)> {
+    let length = length_of(arrived).filter(|length| arrived.len() - 4 >= *length)?;
     let mut answer = arrived.split_to(4 + length).freeze().split_off(4);
-    let item = length_of(&answer).ok_or(Malformed::Lacks("number of a request"))?;
-    let answer = answer.split_off(4);
+    match length_of(&answer) {
+        Some(item) => Some((item, read_answer(&answer.split_off(4)))),
+        // There is no such request.
+        None => Some((usize::MAX, Err(Malformed::BrokenOff))),
+    }
+}
+
+fn read_answer(bytes: &Bytes) -> Result<HttpResponse, Malformed> {
     let mut headers = [EMPTY_HEADER; HEADERS_MAX];
     let mut parsed = httparse::Response::new(&mut headers);
-    let Status::Complete(head_bytes) = parsed.parse(&answer)? else {
+    let Status::Complete(head_bytes) = parsed.parse(bytes)? else {
         return Err(Malformed::BrokenOff);
     };
     let code = parsed.code.ok_or(Malformed::Lacks("status"))?;
@@ -170,7 +173,7 @@ pub fn take_answer(arrived: &mut BytesMut) -> Result<Option<(usize, HttpResponse
         let value = HeaderValue::from_bytes(header.value);
         response.append_header((name(header)?, value.map_err(|_| Malformed::Invalid("header"))?));
     }
-    Ok(Some((item, response.body(answer.slice(head_bytes..)))))
+    Ok(response.body(bytes.slice(head_bytes..)))
 }
 
 fn name(header: &Header<'_>) -> Result<HeaderName, Malformed> {
@@ -291,20 +294,21 @@ mod tests {
         let first = sent.len();
         write_answer(&mut sent, 2, &head, b"");
         for arrived in 0..first {
-            assert!(
-                take_answer(&mut BytesMut::from(&sent[..arrived]))
-                    .unwrap()
-                    .is_none()
-            );
+            assert!(take_answer(&mut BytesMut::from(&sent[..arrived])).is_none());
         }
-        let (item, answer) = take_answer(&mut sent).unwrap().unwrap();
+        let mut take = || {
+            take_answer(&mut sent)
+                .map(|(item, answer)| (item, answer.unwrap()))
+                .unwrap()
+        };
+        let (item, answer) = take();
         assert_eq!((item, answer.status()), (17, StatusCode::TOO_MANY_REQUESTS));
         let cookies: Vec<_> = answer.headers().get_all("set-cookie").collect();
         assert_eq!(cookies, ["a=b", "c=d"]);
         let names: Vec<_> = answer.headers().keys().map(HeaderName::as_str).collect();
         assert_eq!(names.len(), 2, "{names:?}: content-type and set-cookie");
         assert_eq!(now(to_bytes(answer.into_body())).unwrap(), &b"one"[..]);
-        let (item, answer) = take_answer(&mut sent).unwrap().unwrap();
+        let (item, answer) = take();
         assert_eq!((item, now(to_bytes(answer.into_body())).unwrap().len()), (2, 0));
         assert!(sent.is_empty());
         for wrong in [
@@ -315,7 +319,8 @@ mod tests {
         ] {
             let mut arrived = BytesMut::new();
             write_with_length(&mut arrived, |out| out.extend_from_slice(wrong));
-            assert!(take_answer(&mut arrived).is_err(), "{wrong:?}");
+            assert!(take_answer(&mut arrived).unwrap().1.is_err(), "{wrong:?}");
+            assert!(arrived.is_empty(), "what follows can be read");
         }
     }
 }

@@ -24,8 +24,8 @@ const FULL_BYTES: usize = 64 * 1_024;
 const ITEM_BYTES_MAX: usize = 32 * 1_024;
 /// Bytes of a bundle: all but the last request fit into less than what fills it.
 const BYTES_MAX: usize = FULL_BYTES + ITEM_BYTES_MAX;
-/// Bytes of the body of an answer to a request of a bundle.
-const ANSWER_BYTES_MAX: usize = 256 * 1_024;
+/// Bytes of the body of an answer to a request of a bundle; more than the details of an error can have.
+const ANSWER_BYTES_MAX: usize = 1 << 20;
 
 /// Says that the request was not carried out, and has to be sent by itself.
 static ALONE: HeaderName = HeaderName::from_static("x-tidewatch-alone");

@@ -1,6 +1,9 @@
 //! Takes bundles of other nodes apart, and gives each request to the router as if it had arrived by itself.
 
-use actix_web::body::{self, BoxBody};
+use std::future::poll_fn;
+use std::pin::Pin;
+
+use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::Response;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderValue};
@@ -26,6 +29,8 @@ struct Answer {
     item: u32,
     head: Response<()>,
     body: Bytes,
+    /// The body as it was made, which counts in the budget of answers until it is dropped.
+    _counted: BoxBody,
 }
 
 /// Answers each request of a bundle. The others do not wait for one that takes long: its answer follows theirs.
@@ -70,15 +75,19 @@ pub async fn receive(request: HttpRequest, payload: Payload) -> Result<HttpRespo
             }
         })
         .collect();
-    // Answers that are ready at the same time are sent at once.
-    let mut parts = answers.ready_chunks(ITEMS_MAX).map(|answers| write(&answers));
+    // Answers that are ready at the same time are sent at once. They count until the next ones are asked for.
+    let mut sending = Vec::new();
+    let mut parts = answers.ready_chunks(ITEMS_MAX).map(move |answers| {
+        sending.clear();
+        sending.extend(answers);
+        write(&sending)
+    });
     // Then the head of the answer and the first part are sent at once, too.
     let first = parts.next().await;
     let mut response = HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")))
         .streaming(stream::iter(first).chain(parts).map(Ok::<_, Error>));
-    // It must not be refused for lack of memory: its requests were carried out. The answers are as small as the requests, and
-    // a node takes them at once.
+    // Each answer counts for its organization. The whole must not be refused: its requests were carried out.
     response.extensions_mut().insert(HeldBytes(0));
     Ok(response)
 }
@@ -89,12 +98,16 @@ fn unreadable(fault: &str) -> ServiceError {
 
 impl Answer {
     async fn of(item: u32, response: Response<BoxBody>) -> Self {
-        let (head, body) = response.into_parts();
-        match body::to_bytes_limited(body, ANSWER_BYTES_MAX).await {
-            Ok(Ok(body)) => Answer { item, head, body },
-            fault => {
-                let fault = fault.map(|read| read.map(drop));
-                tracing::error!(?fault, "BUG: an answer is too large for a bundle, or breaks off");
+        let (head, mut counted) = response.into_parts();
+        match read(&mut counted).await {
+            Ok(body) => Answer {
+                item,
+                head,
+                body,
+                _counted: counted,
+            },
+            Err(fault) => {
+                tracing::error!(fault, "BUG: an answer cannot be in a bundle");
                 Answer::empty(item, Response::new(StatusCode::INTERNAL_SERVER_ERROR))
             }
         }
@@ -113,8 +126,26 @@ impl Answer {
             item,
             head: response.drop_body(),
             body: Bytes::new(),
+            _counted: BoxBody::new(()),
         }
     }
+}
+
+/// Reads a body to its end, and keeps what counts it.
+async fn read(body: &mut BoxBody) -> Result<Bytes, String> {
+    let mut whole = Bytes::new();
+    while let Some(piece) = poll_fn(|context| Pin::new(&mut *body).poll_next(context)).await {
+        let piece = piece.map_err(|error| error.to_string())?;
+        if whole.len() + piece.len() > ANSWER_BYTES_MAX {
+            return Err(format!("it is larger than {ANSWER_BYTES_MAX} bytes"));
+        }
+        // Nearly always there is one piece, which is not copied.
+        whole = match whole.is_empty() {
+            true => piece,
+            false => [whole, piece].concat().into(),
+        };
+    }
+    Ok(whole)
 }
 
 fn write(answers: &[Answer]) -> Bytes {

@@ -20,12 +20,13 @@ use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use tokio::sync::oneshot::{Receiver, Sender, channel};
 
+use super::format::Malformed;
 use super::{ALONE, ANSWER_BYTES_MAX, FULL_BYTES, ITEM_BYTES_MAX, ITEMS_MAX, PATH, format};
 use crate::http::node_client::{NodeClient, Unanswered};
 
 /// How often it is checked for whom a bundle is still waited for.
 const CHECK_PERIOD: Duration = Duration::from_millis(250);
-/// How long a node that knows no bundles is sent none.
+/// How long a node that refuses bundles is sent none.
 const WITHOUT_FOR: Duration = Duration::from_secs(10);
 
 /// What became of a request in a bundle.
@@ -44,7 +45,7 @@ pub struct Bundles(Rc<RefCell<Nodes>>);
 #[derive(Default)]
 struct Nodes {
     open: HashMap<Arc<str>, Bundle>,
-    /// Nodes that know no bundles, and when they are asked again.
+    /// Nodes that refuse bundles, and when they are asked again.
     without: HashMap<Arc<str>, Instant>,
 }
 
@@ -142,7 +143,7 @@ impl Bundle {
                 Either::Right(_) => {}
             }
         };
-        if let Ok(Exchanged::Unknown) = ended {
+        if let Ok(Exchanged::Refused) = ended {
             let asked_again = Instant::now() + WITHOUT_FOR;
             bundles
                 .0
@@ -152,7 +153,7 @@ impl Bundle {
         }
         self.waiting.end(|| match &ended {
             Ok(Exchanged::Answered) => unanswered("the answer to a bundle ended early"),
-            Ok(Exchanged::Unknown) => Fate::Alone,
+            Ok(Exchanged::Refused) => Fate::Alone,
             Err(error) => Fate::Unanswered(error.clone()),
         });
     }
@@ -161,8 +162,8 @@ impl Bundle {
 /// How an exchange ended.
 enum Exchanged {
     Answered,
-    /// The node knows no bundles: its program is older.
-    Unknown,
+    /// Nothing was carried out: the program of the node is older and knows no bundles, or it takes none from this node.
+    Refused,
 }
 
 /// Sends the requests and passes each answer to who waits for it, as it arrives.
@@ -178,12 +179,11 @@ async fn exchange(
         .request(&Method::POST, address, PATH)
         .insert_header((CONTENT_TYPE, octets))
         .timeout(until.saturating_duration_since(Instant::now()));
-    let broken = |error: &dyn ToString| Unanswered::after_sending(error.to_string());
     let mut answer = request.send_body(requests).await?;
-    if answer.status() == StatusCode::NOT_FOUND {
+    if answer.status().is_client_error() {
         // Read to its end, so that the connection can be used again.
-        answer.body().await.map_err(|error| broken(&error))?;
-        return Ok(Exchanged::Unknown);
+        let _ = answer.body().await;
+        return Ok(Exchanged::Refused);
     }
     if answer.status() != StatusCode::OK {
         let fault = format!("a bundle was answered with {}", answer.status());
@@ -191,8 +191,8 @@ async fn exchange(
     }
     let mut arrived = BytesMut::new();
     while let Some(piece) = answer.next().await {
-        arrived.extend_from_slice(&piece.map_err(|error| broken(&error))?);
-        while let Some((item, answer)) = format::take_answer(&mut arrived).map_err(|error| broken(&error))? {
+        arrived.extend_from_slice(&piece.map_err(|error| Unanswered::after_sending(error.to_string()))?);
+        while let Some((item, answer)) = format::take_answer(&mut arrived) {
             waiting.answer(item, answer);
         }
         if arrived.len() > 2 * ANSWER_BYTES_MAX {
@@ -213,11 +213,12 @@ impl Waiting {
         waiting.iter().flatten().map(|waiter| waiter.until).max()
     }
 
-    fn answer(&self, item: usize, answer: HttpResponse) {
+    fn answer(&self, item: usize, answer: Result<HttpResponse, Malformed>) {
         let waiter = self.0.borrow_mut().get_mut(item).and_then(Option::take);
-        let fate = match answer.headers().contains_key(&ALONE) {
-            true => Fate::Alone,
-            false => Fate::Answered(answer),
+        let fate = match answer {
+            Ok(answer) if answer.headers().contains_key(&ALONE) => Fate::Alone,
+            Ok(answer) => Fate::Answered(answer),
+            Err(error) => Fate::Unanswered(Unanswered::after_sending(error.to_string())),
         };
         if let Some(waiter) = waiter {
             // Its client may be gone.

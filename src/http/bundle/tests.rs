@@ -324,7 +324,7 @@ fn silent_after(answer: Vec<u8>) -> (Arc<str>, JoinHandle<io::Result<usize>>) {
     let node = thread::spawn(move || {
         let (mut connection, _) = listener.accept()?;
         connection.set_read_timeout(Some(WITHIN))?;
-        connection.read(&mut [0; 65_536])?;
+        assert_ne!(connection.read(&mut [0; 65_536])?, 0, "of the bundle");
         connection.write_all(&answer)?;
         // 0 when the other side has ended the connection.
         connection.read(&mut [0])
@@ -345,38 +345,37 @@ fn first_answer() -> Vec<u8> {
 }
 
 #[actix::test]
-async fn when_a_node_falls_silent_each_request_ends_in_its_own_time() {
-    for answer in [Vec::new(), first_answer()] {
-        let is_answered = !answer.is_empty();
+async fn when_a_node_falls_silent_each_request_ends_in_its_own_time_and_the_bundle_with_the_last() {
+    // Whether the clients of the others go away instead of waiting.
+    for (answer, leave) in [
+        (Vec::new(), true),
+        (first_answer(), false),
+        (first_answer(), true),
+    ] {
         let (address, node) = silent_after(answer);
         let client = client();
         let send = |within: Duration| {
             let write = |out: &mut _| write_request(out, &Method::POST, "/", |_| {}, b"");
-            client
-                .bundles
-                .send(&client, &address, Instant::now() + within, write)
+            let until = Instant::now() + within;
+            Box::pin(client.bundles.send(&client, &address, until, write))
         };
         let began = Instant::now();
-        let first = send(WITHIN);
-        let short = send(Duration::from_millis(1));
-        let long = send(Duration::from_millis(700));
-        let (first, short, long) = (Box::pin(first), Box::pin(short), Box::pin(long));
+        let (first, short, long) = (send(WITHIN), send(Duration::from_millis(1)), send(WITHIN / 15));
         // Polled, and so sent, in this order.
         let Either::Right((short, others)) = select(join(first, long), short).await else {
             panic!("the one whose time is over first waited for the others");
         };
         assert!(is_unanswered(&short, false));
-        if is_answered {
+        if leave {
+            drop(others);
+        } else {
             let (first, long) = others.await;
             assert_eq!(answered(first).await.0.status(), StatusCode::CREATED);
             assert!(is_unanswered(&long, false));
-            assert!(began.elapsed() < WITHIN, "nothing is left that is waited for");
-        } else {
-            // Nor is a bundle kept whose clients have gone.
-            drop(others);
         }
         // Not on this thread, whose tasks end the connection.
         let ended = actix_web::rt::task::spawn_blocking(move || node.join().unwrap()).await;
         assert_eq!(ended.unwrap().unwrap(), 0, "the connection was ended");
+        assert!(began.elapsed() < WITHIN / 2, "a bundle is kept for nobody");
     }
 }
