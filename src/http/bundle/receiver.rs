@@ -19,7 +19,8 @@ use crate::http::inside;
 use crate::http::server::answer_budget::HeldBytes;
 use crate::http::server::request_context::{leave_uncounted, lift_deadline};
 
-/// The path at which a node receives bundles.
+/// The path at which a node receives bundles of this format. Another format needs another path: a node that does not know it
+/// answers 404, and is sent each request by itself.
 pub const PATH: &str = "/cluster/bundle";
 /// Bytes of the head of a usual answer.
 const HEAD_BYTES: usize = 256;
