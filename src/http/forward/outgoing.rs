@@ -91,31 +91,33 @@ impl<'a> Outgoing<'a> {
     /// # Errors
     /// The owner does not answer in time.
     pub async fn send(&self, client: &NodeClient, owner: &Owner) -> Result<HttpResponse, Unanswered> {
-        if self.is_bundled {
-            let write = |out: &mut _| {
-                let headers = |add: &mut dyn FnMut(&HeaderName, &[u8])| {
-                    add(
-                        &inside::SHARD,
-                        itoa::Buffer::new().format(owner.shard.0).as_bytes(),
-                    );
-                    self.client_headers()
-                        .for_each(|(name, value)| add(name, value.as_bytes()));
-                    self.own_headers(|name, value| add(name, value.as_bytes()));
-                };
-                write_request(out, &self.method, self.target, headers, &self.body);
-            };
-            match client
-                .bundles
-                .send(client, &owner.address, self.until, write)
-                .await
-            {
-                Fate::Answered(answer) => return Ok(answer),
-                Fate::Unanswered(why) => return Err(why),
-                Fate::Alone => {}
+        let fate = match self.is_bundled {
+            true => self.send_with_others(client, owner).await,
+            false => Fate::Alone,
+        };
+        match fate {
+            Fate::Answered(answer) => Ok(answer),
+            Fate::Unanswered(why) => Err(why),
+            Fate::Alone => {
+                let sent = self.head(client, owner).send_body(self.body.clone()).await;
+                Ok(respond(sent?))
             }
         }
-        let sent = self.head(client, owner).send_body(self.body.clone()).await;
-        Ok(respond(sent?))
+    }
+
+    async fn send_with_others(&self, client: &NodeClient, owner: &Owner) -> Fate {
+        let bundles = &client.bundles;
+        let write = |out: &mut _| {
+            let headers = |add: &mut dyn FnMut(&HeaderName, &[u8])| {
+                add(&inside::SHARD, owner.shard.0.to_string().as_bytes());
+                for (name, value) in self.client_headers() {
+                    add(name, value.as_bytes());
+                }
+                self.own_headers(|name, value| add(name, value.as_bytes()));
+            };
+            write_request(out, &self.method, self.target, headers, &self.body);
+        };
+        bundles.send(client, &owner.address, self.until, write).await
     }
 
     /// A request of its own, without the body.
