@@ -1,9 +1,6 @@
 //! Takes bundles of other nodes apart, and gives each request to the router as if it had arrived by itself.
 
-use std::future::poll_fn;
-use std::pin::Pin;
-
-use actix_web::body::{BoxBody, MessageBody};
+use actix_web::body::{BoxBody, to_bytes_limited};
 use actix_web::dev::Response;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderValue};
@@ -100,15 +97,17 @@ fn unreadable(fault: &str) -> ServiceError {
 impl Answer {
     async fn of(item: u32, response: Response<BoxBody>) -> Self {
         let (head, mut counted) = response.into_parts();
-        match read(&mut counted).await {
-            Ok(body) => Answer {
+        // Borrowed: what counts it is kept.
+        match to_bytes_limited(&mut counted, ANSWER_BYTES_MAX).await {
+            Ok(Ok(body)) => Answer {
                 item,
                 head,
                 body,
                 _counted: counted,
             },
-            Err(fault) => {
-                tracing::error!(fault, "BUG: an answer cannot be in a bundle");
+            fault => {
+                let fault = fault.map(|read| read.map(drop));
+                tracing::error!(?fault, "BUG: an answer is too large for a bundle, or breaks off");
                 Answer::empty(item, Response::new(StatusCode::INTERNAL_SERVER_ERROR))
             }
         }
@@ -130,23 +129,6 @@ impl Answer {
             _counted: BoxBody::new(()),
         }
     }
-}
-
-/// Reads a body to its end, and keeps what counts it.
-async fn read(body: &mut BoxBody) -> Result<Bytes, String> {
-    let mut whole = Bytes::new();
-    while let Some(piece) = poll_fn(|context| Pin::new(&mut *body).poll_next(context)).await {
-        let piece = piece.map_err(|error| error.to_string())?;
-        if whole.len() + piece.len() > ANSWER_BYTES_MAX {
-            return Err(format!("it is larger than {ANSWER_BYTES_MAX} bytes"));
-        }
-        // Nearly always there is one piece, which is not copied.
-        whole = match whole.is_empty() {
-            true => piece,
-            false => [whole, piece].concat().into(),
-        };
-    }
-    Ok(whole)
 }
 
 fn write(answers: &[Answer]) -> Bytes {
