@@ -11,7 +11,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderName, HeaderValue, USER_AGENT};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
-use actix_web::{Error, HttpResponse};
+use actix_web::{Error, HttpMessage, HttpResponse};
 use log_store::Shard;
 use subtle::ConstantTimeEq;
 
@@ -35,18 +35,50 @@ pub static TOO_LARGE: HeaderName = HeaderName::from_static("x-tidewatch-too-larg
 /// Says that the node does not serve the shard, and has not looked at the request.
 pub static NOT_HERE: HeaderName = HeaderName::from_static("x-tidewatch-not-here");
 
-/// Marks the application that serves the other nodes.
-pub struct Inside;
+static RESERVED: [&HeaderName; 6] = [&SECRET, &SHARD, &CLIENT, &REQUEST_ID, &TOO_LARGE, &NOT_HERE];
+
+/// What the node at which a request arrived says of it to the owner. A request has it exactly if that node has shown the
+/// cluster's secret.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PassedOn {
+    shard: Option<Shard>,
+    client: Option<IpAddr>,
+    request_id: Option<RequestId>,
+    is_too_large: bool,
+}
+
+impl PassedOn {
+    /// Takes a header; returns whether it means something only between nodes.
+    pub fn take(&mut self, name: &str, value: &[u8]) -> bool {
+        let Some(name) = RESERVED.into_iter().find(|reserved| reserved.as_str() == name) else {
+            return false;
+        };
+        let text = str::from_utf8(value).unwrap_or_default();
+        if *name == SHARD {
+            self.shard = text.parse().ok().map(Shard);
+        } else if *name == CLIENT {
+            self.client = text.parse().ok();
+        } else if *name == REQUEST_ID {
+            self.request_id = RequestId::parse(text);
+        } else if *name == TOO_LARGE {
+            self.is_too_large = true;
+        }
+        true
+    }
+
+    fn of(request: &HttpRequest) -> Option<Self> {
+        request.extensions().get::<Self>().copied()
+    }
+}
 
 /// Whether another node has passed the request on.
 pub fn is_inside(request: &HttpRequest) -> bool {
-    request.app_data::<Data<Inside>>().is_some()
+    PassedOn::of(request).is_some()
 }
 
 /// The shard that a request of another node is for; `None` for a request of a client.
 pub fn shard_of(request: &HttpRequest) -> Option<Shard> {
-    let named = request.headers().get(&SHARD).filter(|_| is_inside(request))?;
-    named.to_str().ok()?.parse().ok().map(Shard)
+    PassedOn::of(request)?.shard
 }
 
 /// Who sends a request, as far as its connection and its headers tell.
@@ -61,8 +93,8 @@ pub fn client_of(request: &HttpRequest) -> Client {
 /// The address of the client, wherever the request has arrived: the peer of its connection, or whom the configured proxies
 /// name.
 pub fn address_of(request: &HttpRequest) -> Option<IpAddr> {
-    if is_inside(request) {
-        return request.headers().get(&CLIENT)?.to_str().ok()?.parse().ok();
+    if let Some(passed_on) = PassedOn::of(request) {
+        return passed_on.client;
     }
     let peer = request.peer_addr()?.ip();
     let node = request.app_data::<Data<Node>>();
@@ -71,22 +103,18 @@ pub fn address_of(request: &HttpRequest) -> Option<IpAddr> {
 }
 
 /// The id that the node at which the request arrived has given it.
-pub fn request_id_of(request: &HttpRequest) -> Option<RequestId> {
-    let named = request
-        .headers()
-        .get(&REQUEST_ID)
-        .filter(|_| is_inside(request))?;
-    RequestId::parse(named.to_str().ok()?)
+pub fn request_id_of(request: &ServiceRequest) -> Option<RequestId> {
+    request.extensions().get::<PassedOn>()?.request_id
 }
 
 /// Whether a body was left out because it is larger than any route takes.
 pub fn is_too_large(request: &HttpRequest) -> bool {
-    is_inside(request) && request.headers().contains_key(&TOO_LARGE)
+    PassedOn::of(request).is_some_and(|passed_on| passed_on.is_too_large)
 }
 
 /// Whether a header means something only between nodes; those of clients are not passed on.
 pub fn is_reserved(name: &HeaderName) -> bool {
-    [&SECRET, &SHARD, &CLIENT, &REQUEST_ID, &TOO_LARGE, &NOT_HERE].contains(&name)
+    RESERVED.contains(&name)
 }
 
 /// The answer of a node that does not serve the shard.
@@ -126,20 +154,27 @@ pub async fn credential(request: HttpRequest, node: Data<Node>) -> Result<HttpRe
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// Takes only requests with the cluster's secret.
+/// Takes only requests with the cluster's secret, and those of bundles that had it.
 pub async fn admit<B: MessageBody + 'static>(
     node: Data<Node>,
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B>>, Error> {
-    let presented = request.headers().get(&SECRET).map(HeaderValue::as_bytes);
-    let is_known = node.cluster().is_some_and(|cluster| {
-        let presented = presented.unwrap_or_default();
-        presented.ct_eq(cluster.secret.as_bytes()).into()
-    });
-    if !is_known {
-        let refusal = HttpResponse::Unauthorized().finish();
-        return Ok(request.into_response(refusal).map_into_right_body());
+    if !request.extensions().contains::<PassedOn>() {
+        let presented = request.headers().get(&SECRET).map(HeaderValue::as_bytes);
+        let is_known = node.cluster().is_some_and(|cluster| {
+            let presented = presented.unwrap_or_default();
+            presented.ct_eq(cluster.secret.as_bytes()).into()
+        });
+        if !is_known {
+            let refusal = HttpResponse::Unauthorized().finish();
+            return Ok(request.into_response(refusal).map_into_right_body());
+        }
+        let mut passed_on = PassedOn::default();
+        for (name, value) in request.headers() {
+            passed_on.take(name.as_str(), value.as_bytes());
+        }
+        request.extensions_mut().insert(passed_on);
     }
     Ok(next.call(request).await?.map_into_left_body())
 }

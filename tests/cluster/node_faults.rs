@@ -4,7 +4,9 @@ use rustix::process::Signal;
 
 use crate::link::Mode;
 use crate::load::Load;
-use crate::round::{Said, hold_for, rounds, run_rounds, wait_for_all, wait_for_count, wait_for_more};
+use crate::round::{
+    Said, hold_for, rounds, run_rounds, wait_for_all, wait_for_count, wait_for_more, wait_for_others,
+};
 use crate::turn::SHARED;
 use crate::world::{LEASE, NODES, World};
 
@@ -33,7 +35,8 @@ fn killed() {
         let (node, shards) = victim(world, load, random);
         let since = load.now();
         world.nodes[node].server.kill();
-        let back = wait_for_all(load, since, &shards);
+        let back = wait_for_others(load, node, &shards);
+        wait_for_all(load, since, &shards);
         world.launch(node);
         wait_for_more(load, "the load goes on");
         Said::back_after(back)
@@ -46,8 +49,9 @@ fn frozen_for_three_leases() {
         let (node, shards) = victim(world, load, random);
         let since = load.now();
         world.signal(node, Signal::STOP);
-        hold_for(3 * LEASE);
-        let back = wait_for_all(load, since, &shards);
+        let back = wait_for_others(load, node, &shards);
+        hold_for((3 * LEASE).saturating_sub(back));
+        wait_for_all(load, since, &shards);
         world.signal(node, Signal::CONT);
         wait_for_more(load, "the load goes on");
         Said::back_after(back)

@@ -4,6 +4,8 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 use crate::audit::audit;
 use crate::checker::Fault;
 use crate::client::Client;
@@ -117,6 +119,27 @@ pub fn wait_for_all(load: &Load, since: u64, shards: &[u16]) -> Duration {
         Some(of_shards.map(|(_, ended)| ended - since).max().unwrap_or(0))
     });
     Duration::from_micros(took)
+}
+
+/// Asks the other nodes for the organizations of these shards until each has answered. Returns how long it took. The load
+/// cannot tell if a node only keeps silent: all its clients may be waiting for just that node.
+pub fn wait_for_others(load: &Load, silent: usize, shards: &[u16]) -> Duration {
+    let began = Instant::now();
+    let others = load.clients.iter().enumerate();
+    let others = others.filter(|(node, _)| *node != silent).map(|(_, client)| client);
+    let mut others = others.cycle();
+    for tenant in &load.tenants {
+        let body = json!({"bucketId": tenant.bucket.id, "limit": 1});
+        until_within(GOES_ON_WITHIN, "the other nodes serve the organization", || {
+            if !shards.contains(&tenant.shard) {
+                return Some(());
+            }
+            let request = others.next()?.post("/api/data/query").key(&tenant.bucket.admin);
+            let answer = request.json(&body).try_send();
+            answer.is_ok_and(|answer| answer.status == 200).then_some(())
+        });
+    }
+    began.elapsed()
 }
 
 /// Waits until this time is over.

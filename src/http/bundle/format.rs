@@ -7,29 +7,23 @@
 //! ```
 
 use actix_http::{Payload, Request};
-use actix_web::HttpResponse;
 use actix_web::dev::Response;
 use actix_web::http::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
 use actix_web::http::{Method, StatusCode, Uri, Version};
 use actix_web::web::{Bytes, BytesMut};
+use actix_web::{HttpMessage, HttpResponse};
 use httparse::{EMPTY_HEADER, Header, Status};
 
 use crate::http::auth::API_KEY;
 use crate::http::forward::is_of_hop;
-use crate::http::inside;
+use crate::http::inside::PassedOn;
 use crate::http::server::request_id::REQUEST_ID_HEADER;
 
 /// Headers of a request or an answer. A client may send more by HTTP/2.
 const HEADERS_MAX: usize = 128;
 
 /// Names that nearly every request or answer has, beside those that the HTTP library knows: they need no memory of their own.
-static USUAL: [&HeaderName; 5] = [
-    &inside::SHARD,
-    &inside::CLIENT,
-    &inside::REQUEST_ID,
-    &API_KEY,
-    &REQUEST_ID_HEADER,
-];
+static USUAL: [&HeaderName; 2] = [&API_KEY, &REQUEST_ID_HEADER];
 
 /// Bytes that are no request or answer.
 #[derive(Debug, thiserror::Error)]
@@ -120,7 +114,7 @@ fn length_of(bytes: &[u8]) -> Option<usize> {
     length.and_then(|length| usize::try_from(length).ok())
 }
 
-/// Reads one request of a bundle. Its head has memory of its own, because the router keeps heads to use their memory again; its
+/// Reads one request of a bundle whose sender has shown the secret. Its head has memory of its own, because the router keeps heads to use their memory again; its
 /// body shares that of the bundle.
 ///
 /// # Errors
@@ -140,11 +134,15 @@ pub fn read_request(bytes: &Bytes) -> Result<Request, Malformed> {
         .map_err(|_| Malformed::Invalid("method"))?;
     let target = parsed.path.ok_or(Malformed::Lacks("target"))?;
     head.uri = Uri::try_from(target).map_err(|_| Malformed::Invalid("target"))?;
+    let mut passed_on = PassedOn::default();
     for header in parsed.headers.iter() {
-        let value = HeaderValue::from_bytes(header.value);
-        head.headers
-            .append(name(header)?, value.map_err(|_| Malformed::Invalid("header"))?);
+        if !passed_on.take(header.name, header.value) {
+            let value = HeaderValue::from_bytes(header.value);
+            head.headers
+                .append(name(header)?, value.map_err(|_| Malformed::Invalid("header"))?);
+        }
     }
+    request.extensions_mut().insert(passed_on);
     Ok(request)
 }
 
@@ -185,7 +183,6 @@ fn name(header: &Header<'_>) -> Result<HeaderName, Malformed> {
 
 #[cfg(test)]
 mod tests {
-    use actix_web::HttpMessage;
     use actix_web::body::to_bytes;
     use actix_web::http::header::{CONNECTION, CONTENT_TYPE};
     use actix_web::rt::System;

@@ -12,7 +12,6 @@ use listener::WorkerRouter;
 
 use super::{ALONE, ANSWER_BYTES_MAX, BYTES_MAX, ITEMS_MAX, format};
 use crate::error::ServiceError;
-use crate::http::inside;
 use crate::http::server::answer_budget::HeldBytes;
 use crate::http::server::request_context::{leave_uncounted, lift_deadline};
 
@@ -36,8 +35,7 @@ struct Answer {
 /// # Errors
 /// The bundle does not read; none of its requests was carried out. What is wrong with one request is said in its own answer.
 pub async fn receive(request: HttpRequest, payload: Payload) -> Result<HttpResponse, ServiceError> {
-    let router = request.app_data::<WorkerRouter>().cloned();
-    let (Some(router), Some(secret)) = (router, request.headers().get(&inside::SECRET)) else {
+    let Some(router) = request.app_data::<WorkerRouter>() else {
         return Err(ServiceError::internal("BUG: bundles have no router"));
     };
     // Its requests are counted.
@@ -57,11 +55,7 @@ pub async fn receive(request: HttpRequest, payload: Payload) -> Result<HttpRespo
     let answers: FuturesUnordered<_> = (0..)
         .zip(&requests)
         .map(|(item, bytes)| {
-            let answering = format::read_request(bytes).map(|mut request| {
-                let headers = &mut request.head_mut().headers;
-                headers.insert(inside::SECRET.clone(), secret.clone());
-                router.call(request)
-            });
+            let answering = format::read_request(bytes).map(|request| router.call(request));
             async move {
                 match answering {
                     Ok(answering) => Answer::of(item, answering.await).await,

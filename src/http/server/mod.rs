@@ -24,7 +24,7 @@ use actix_web::web::{Data, get, post};
 
 use crate::config::ServerConfig;
 use crate::http::bundle;
-use crate::http::inside::{self, Inside};
+use crate::http::inside;
 use crate::http::node_client::{IDLE_MAX, NodeAccess, NodeClient};
 use crate::http::table;
 use crate::open_files;
@@ -129,7 +129,6 @@ impl Server {
                 .app_data(bodies.clone())
                 .app_data(Data::new(answers.clone()))
                 .app_data(Data::new(shared()))
-                .app_data(Data::new(Inside))
                 // For the requests in bundles.
                 .app_data(router)
                 .wrap(from_fn(middleware::serve))

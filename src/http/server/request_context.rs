@@ -37,7 +37,7 @@ pub(in crate::http) struct RequestContext {
 impl RequestContext {
     /// Stores a new context with the request.
     pub fn of(request: &ServiceRequest) -> Rc<Self> {
-        let passed_on = inside::request_id_of(request.request());
+        let passed_on = inside::request_id_of(request);
         let context = Rc::new(RequestContext {
             id: passed_on.unwrap_or_else(RequestId::next),
             organization: Cell::default(),
