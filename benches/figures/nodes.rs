@@ -58,8 +58,7 @@ pub const BACK: Experiment = Experiment {
 /// A commit returns when one of them has it, too.
 const STANDBYS: usize = 2;
 const SHARDS: u16 = 8;
-/// The first round only warms up.
-const ROUNDS: usize = 6;
+const ROUNDS: usize = 9;
 const SINGLES_EACH: usize = 300;
 const BATCHES_EACH: usize = 8;
 /// Requests one after the other, in each way.
@@ -91,6 +90,33 @@ enum Way {
     Alone,
     AtOwner,
     PassedOn,
+}
+
+const WAYS: [Way; 3] = [Way::Alone, Way::AtOwner, Way::PassedOn];
+
+/// CPU of a point in each way, in µs, by round.
+struct Rounds(Vec<[f64; WAYS.len()]>);
+
+impl Rounds {
+    /// The median, and a note: the ways of one round meet the machine at the same pace.
+    fn ratio(&self, way: Way, against: Way) -> (f64, String) {
+        let of_rounds =
+            |value: &dyn Fn(&[f64; WAYS.len()]) -> f64| -> Vec<f64> { self.0.iter().map(value).collect() };
+        let mut ratios = of_rounds(&|used| used[way as usize] / used[against as usize]);
+        let [used, used_against] =
+            [way, against].map(|way| median(&mut of_rounds(&|used| used[way as usize])));
+        let ratio = median(&mut ratios);
+        let range =
+            |pick: fn(f64, f64) -> f64| significant(ratios.iter().copied().reduce(pick).unwrap_or(ratio));
+        let note = format!(
+            "{} against {} µs, {CLIENTS} connections, medians of {ROUNDS} rounds in which the ratio was {} to {}",
+            significant(used),
+            significant(used_against),
+            range(f64::min),
+            range(f64::max),
+        );
+        (ratio, note)
+    }
 }
 
 impl Pair {
@@ -158,16 +184,20 @@ impl World {
         Ok(used(&servers)? - before)
     }
 
-    /// CPU of these ways in turn, added up over the rounds.
-    fn measure<const N: usize>(&mut self, ways: [Way; N], each: usize, points: usize) -> Outcome<[f64; N]> {
-        let mut sums = [0.0; N];
-        for round in 0..ROUNDS {
-            for (way, sum) in ways.iter().zip(&mut sums) {
-                let used = self.cpu_seconds(*way, each, points)?;
-                *sum += if round > 0 { used } else { 0.0 };
+    /// CPU of requests in these ways in turn, over the rounds.
+    fn measure(&mut self, each: usize, points: usize) -> Outcome<Rounds> {
+        let mut rounds = Rounds(Vec::new());
+        for round in 0..=ROUNDS {
+            let mut used = [0.0; WAYS.len()];
+            for (way, used) in WAYS.into_iter().zip(&mut used) {
+                *used = self.cpu_seconds(way, each, points)? * 1e6 / (CLIENTS * each * points) as f64;
+            }
+            // The first round only warms up.
+            if round > 0 {
+                rounds.0.push(used);
             }
         }
-        Ok(sums)
+        Ok(rounds)
     }
 
     /// Medians of requests of one client at the owner and at the other node, in ms.
@@ -200,51 +230,27 @@ fn milliseconds(time: Duration) -> f64 {
 fn nodes() -> Outcome<Vec<Measured>> {
     let dir = data_root()?;
     let mut world = World::start(dir.path())?;
-    let ways = [Way::Alone, Way::AtOwner, Way::PassedOn];
-    let [batch_alone, batch_owned, batch_passed_on] = world.measure(ways, BATCHES_EACH, BATCH)?;
-    let [alone, owned, passed_on] = world.measure(ways, SINGLES_EACH, 1)?;
+    let batches = world.measure(BATCHES_EACH, BATCH)?;
+    let singles = world.measure(SINGLES_EACH, 1)?;
     let [at_owner_ms, passed_on_ms] = world.latencies()?;
-    let counted = (CLIENTS * (ROUNDS - 1)) as f64;
-    let each_us = |seconds: f64, each: usize| significant(seconds * 1e6 / (counted * each as f64));
-    let batches = format!(
-        "{} against {} µs a point, {CLIENTS} connections, a primary and {STANDBYS} standbys with quorum commit; the database's \
-         own CPU is left out",
-        each_us(batch_owned, BATCHES_EACH * BATCH),
-        each_us(batch_alone, BATCHES_EACH * BATCH)
-    );
-    let singles = format!(
-        "{} against {} µs, {CLIENTS} connections",
-        each_us(owned, SINGLES_EACH),
-        each_us(alone, SINGLES_EACH)
-    );
-    let forwarded_batches = format!(
-        "{} against {} µs a point of both nodes, {CLIENTS} connections",
-        each_us(batch_passed_on, BATCHES_EACH * BATCH),
-        each_us(batch_owned, BATCHES_EACH * BATCH)
-    );
-    let forwarded = format!(
-        "{} against {} µs of both nodes, {CLIENTS} connections",
-        each_us(passed_on, SINGLES_EACH),
-        each_us(owned, SINGLES_EACH)
-    );
-    let latency = format!(
+    let store =
+        format!("a primary and {STANDBYS} standbys with quorum commit; the database's own CPU is left out");
+    let mut measured = Vec::new();
+    for (way, against) in [(Way::AtOwner, Way::Alone), (Way::PassedOn, Way::AtOwner)] {
+        for rounds in [&batches, &singles] {
+            let (value, note) = rounds.ratio(way, against);
+            let note = format!("{note}; {store}");
+            measured.push(Measured { value, note });
+        }
+    }
+    let note = format!(
         "{} against {} ms, {SEQUENTIAL} alternating requests of one client",
         significant(passed_on_ms),
         significant(at_owner_ms)
     );
-    let values = [
-        batch_owned / batch_alone,
-        owned / alone,
-        batch_passed_on / batch_owned,
-        passed_on / owned,
-        passed_on_ms - at_owner_ms,
-    ];
-    let notes = [batches, singles, forwarded_batches, forwarded, latency];
-    Ok(values
-        .into_iter()
-        .zip(notes)
-        .map(|(value, note)| Measured { value, note })
-        .collect())
+    let value = passed_on_ms - at_owner_ms;
+    measured.push(Measured { value, note });
+    Ok(measured)
 }
 
 fn back() -> Outcome<Vec<Measured>> {

@@ -126,7 +126,9 @@ pub fn wait_for_all(load: &Load, since: u64, shards: &[u16]) -> Duration {
 pub fn wait_for_others(load: &Load, silent: usize, shards: &[u16]) -> Duration {
     let began = Instant::now();
     let others = load.clients.iter().enumerate();
-    let others = others.filter(|(node, _)| *node != silent).map(|(_, client)| client);
+    let others = others
+        .filter(|(node, _)| *node != silent)
+        .map(|(_, client)| client);
     let mut others = others.cycle();
     for tenant in &load.tenants {
         let body = json!({"bucketId": tenant.bucket.id, "limit": 1});
