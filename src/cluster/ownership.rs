@@ -154,8 +154,18 @@ impl Ownership {
         })
     }
 
-    /// Nodes that have not renewed for a whole lease. With many nodes not all of them try at once: each lets those pass
-    /// that come before it, a tenth of a lease each, up to one lease.
+    /// How soon a node is to be removed that does not renew meanwhile; `None` if not within this time, or at once.
+    pub fn next_removal(&self, tables: &Tables, within: Duration) -> Option<Duration> {
+        let now = tables.read_at;
+        let me = tables.nodes.iter().find(|node| node.id == self.me)?;
+        let nodes = tables.nodes.iter();
+        let due = nodes.filter_map(|node| self.removal(now + within, node, me, tables));
+        due.filter_map(|due| due.checked_sub(now))
+            .filter(|wait| !wait.is_zero())
+            .min()
+    }
+
+    /// Nodes that have not renewed for a whole lease.
     fn silent<'a>(
         &'a self,
         now: Duration,
@@ -163,19 +173,22 @@ impl Ownership {
         tables: &'a Tables,
     ) -> impl Iterator<Item = Step> + 'a {
         tables.nodes.iter().filter_map(move |node| {
-            let seen = self.seen.get(&node.id)?;
-            let ends = seen.beat_since + node.lease;
-            if now < ends {
-                return None;
-            }
-            let others = tables.nodes.iter().filter(|other| other.id != node.id);
-            let place = rank(node.id.0 as u64, me, others).min(10);
-            let is_due = now >= ends + node.lease / 10 * place;
-            is_due.then_some(Step::Remove {
-                node: node.id,
-                beat: seen.beat,
-            })
+            let is_due = self.removal(now, node, me, tables).is_some_and(|due| now >= due);
+            let beat = self.seen.get(&node.id).filter(|_| is_due)?.beat;
+            Some(Step::Remove { node: node.id, beat })
         })
+    }
+
+    /// When this node removes another that does not renew; `None` if its lease does not end by `by`. With many nodes not all
+    /// of them try at once: each lets those pass that come before it, a tenth of a lease each, up to one lease.
+    fn removal(&self, by: Duration, node: &Node, me: &Node, tables: &Tables) -> Option<Duration> {
+        let ends = self.seen.get(&node.id)?.beat_since + node.lease;
+        if by < ends {
+            return None;
+        }
+        let others = tables.nodes.iter().filter(|other| other.id != node.id);
+        let place = rank(node.id.0 as u64, me, others).min(10);
+        Some(ends + node.lease / 10 * place)
     }
 
     fn note(&mut self, now: Duration, tables: &Tables) {

@@ -1,7 +1,7 @@
 //! A node's membership: a thread that renews its lease, sees what the others do, and decides what to claim, open and hand
 //! over. It has a connection of its own, so that no append delays a renewal.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -25,7 +25,7 @@ pub(super) enum Order {
     HandOver(Shard, Epoch),
     /// Drop a shard that has another owner, or whose log must be read again.
     Drop(Shard, Epoch),
-    /// Tell the node at this address that a shard is free for it.
+    /// Tell the node at this address that shards are free for it.
     Tell(String),
 }
 
@@ -74,6 +74,8 @@ pub(super) struct Membership {
     nodes: Vec<Node>,
     /// Shards to release, whose release is not confirmed.
     closed: BTreeMap<Shard, Epoch>,
+    /// The next round is due after this time, if that is less than a period.
+    looks_in: Option<Duration>,
     is_leaving: bool,
     /// Told when nothing is left to be handed over.
     left: Option<oneshot::Sender<()>>,
@@ -110,6 +112,7 @@ impl Membership {
             open: BTreeMap::new(),
             nodes: Vec::new(),
             closed: BTreeMap::new(),
+            looks_in: None,
             is_leaving: false,
             left: None,
             ended: None,
@@ -130,7 +133,8 @@ impl Membership {
                 let outcome = self.round();
                 self.note_outage(outcome);
                 self.say_what_is_left();
-                self.listen(next);
+                let sooner = self.looks_in.map(|wait| Instant::now() + wait.max(ROUND_PAUSE));
+                self.listen(sooner.map_or(next, |sooner| next.min(sooner)));
             }
             self.end();
         };
@@ -174,6 +178,7 @@ impl Membership {
 
     /// Renews the lease, and does what follows from the tables.
     fn round(&mut self) -> Result<(), StoreError> {
+        self.looks_in = None;
         let sent_at = self.table.now();
         let joined = match &mut self.joined {
             Some(joined) => joined,
@@ -213,12 +218,14 @@ impl Membership {
             tables: Arc::clone(&tables),
         });
         let period = Lease::new(self.lease).period();
-        for step in joined.ownership.observe(&tables, &self.open) {
+        let steps = joined.ownership.observe(&tables, &self.open);
+        self.looks_in = joined.ownership.next_removal(&tables, period);
+        for step in steps {
             // The node must renew in between. What is left is found again in the next round.
             if self.table.now() > sent_at + period {
                 break;
             }
-            self.take(step)?;
+            self.take(step, &tables)?;
         }
         Ok(())
     }
@@ -288,12 +295,13 @@ impl Membership {
         }
     }
 
-    fn take(&mut self, step: Step) -> Result<(), StoreError> {
+    fn take(&mut self, step: Step, tables: &Tables) -> Result<(), StoreError> {
         let Some(joined) = &self.joined else { return Ok(()) };
         match step {
             Step::Remove { node, beat } => {
                 if self.store.remove(node, beat)? {
                     tracing::warn!(%node, "removed a node that did not renew its lease");
+                    self.tell_heirs(node, tables);
                 }
             }
             Step::Claim(shard) => {
@@ -324,6 +332,21 @@ impl Membership {
             }
         }
         Ok(())
+    }
+
+    /// A node was removed: those that should take its shards look at once, and so does this one.
+    fn tell_heirs(&mut self, removed: NodeId, tables: &Tables) {
+        let nodes = tables.nodes.iter().filter(|node| node.id != removed);
+        let left: Vec<Node> = nodes.cloned().collect();
+        let shards = tables.shards.iter().filter(|row| row.node == Some(removed));
+        let heirs = shards.filter_map(|row| heir(row.shard, &left));
+        let addresses: BTreeSet<&str> = heirs.map(|heir| heir.address.as_str()).collect();
+        for address in addresses {
+            if address != self.address {
+                self.order(Order::Tell(address.to_owned()));
+            }
+        }
+        self.looks_in = Some(ROUND_PAUSE);
     }
 
     fn order(&self, order: Order) {

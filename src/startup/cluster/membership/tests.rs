@@ -44,6 +44,14 @@ impl Member {
         self.given()
     }
 
+    /// A round when the next one is due, or after this time if none is due before. Returns how long that was.
+    fn next_round(&mut self, at_last: Duration) -> Duration {
+        let wait = self.membership.looks_in.unwrap_or(at_last).min(at_last);
+        self.clock.advance(wait.as_nanos() as i64);
+        self.membership.round().unwrap();
+        wait
+    }
+
     /// Takes what was reported.
     fn listen(&mut self) -> Vec<String> {
         self.membership.listen(Instant::now());
@@ -166,4 +174,39 @@ fn a_node_that_could_not_renew_answers_nothing_until_it_does() {
     assert_eq!(member.round(), Vec::<String>::new());
     assert!(member.membership.table.holds_lease());
     assert_eq!(member.owns().len(), usize::from(SHARDS));
+}
+
+#[test]
+fn a_node_that_does_not_renew_is_removed_when_its_lease_ends_and_its_heirs_are_told() {
+    let mut store = SimStore::new(SHARDS);
+    let mut silent = Member::new(&store, "a:1");
+    silent.round();
+    assert_eq!(silent.owns().len(), usize::from(SHARDS));
+    let [mut watching, mut other] = ["b:1", "c:1"].map(|address| Member::new(&store, address));
+    other.round();
+    watching.round();
+    let mut took = Duration::ZERO;
+    while store.nodes().unwrap().len() == 3 {
+        let joined = other.membership.joined.as_mut().unwrap();
+        joined.beat += 1;
+        assert!(store.renew(joined.id, joined.beat, false).unwrap());
+        took += watching.next_round(Duration::from_millis(400));
+    }
+    let leases = [LEASE, LEASE + LEASE / 10];
+    assert!(
+        leases.contains(&took),
+        "{took:?}: that of the other node may come before"
+    );
+    let living = store.nodes().unwrap();
+    let heirs = (0..SHARDS).filter_map(|shard| heir(Shard(shard), &living));
+    let heirs: Vec<(&str, u16)> = heirs.map(|heir| heir.address.as_str()).zip(0..).collect();
+    let of = |address| heirs.iter().filter(move |heir| heir.0 == address);
+    assert!(of("b:1").count() > 0 && of("c:1").count() > 0, "{heirs:?}");
+    assert_eq!(watching.given(), ["tell c:1"]);
+    assert_eq!(watching.next_round(LEASE), ROUND_PAUSE);
+    other.round();
+    for (member, address) in [(&watching, "b:1"), (&other, "c:1")] {
+        let own: Vec<u16> = of(address).map(|(_, shard)| *shard).collect();
+        assert_eq!(member.owns(), own);
+    }
 }
