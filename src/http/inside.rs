@@ -35,7 +35,8 @@ pub static TOO_LARGE: HeaderName = HeaderName::from_static("x-tidewatch-too-larg
 /// Says that the node does not serve the shard, and has not looked at the request.
 pub static NOT_HERE: HeaderName = HeaderName::from_static("x-tidewatch-not-here");
 
-static RESERVED: [&HeaderName; 6] = [&SECRET, &SHARD, &CLIENT, &REQUEST_ID, &TOO_LARGE, &NOT_HERE];
+/// Headers that begin like these mean something only between nodes.
+const RESERVED: &str = "x-tidewatch-";
 
 /// What the node at which a request arrived says of it to the owner. A request has it exactly if that node has shown the
 /// cluster's secret.
@@ -50,17 +51,17 @@ pub struct PassedOn {
 impl PassedOn {
     /// Takes a header; returns whether it means something only between nodes.
     pub fn take(&mut self, name: &str, value: &[u8]) -> bool {
-        let Some(name) = RESERVED.into_iter().find(|reserved| reserved.as_str() == name) else {
+        if !is_reserved(name) {
             return false;
-        };
+        }
         let text = str::from_utf8(value).unwrap_or_default();
-        if *name == SHARD {
+        if name == SHARD.as_str() {
             self.shard = text.parse().ok().map(Shard);
-        } else if *name == CLIENT {
+        } else if name == CLIENT.as_str() {
             self.client = text.parse().ok();
-        } else if *name == REQUEST_ID {
+        } else if name == REQUEST_ID.as_str() {
             self.request_id = RequestId::parse(text);
-        } else if *name == TOO_LARGE {
+        } else if name == TOO_LARGE.as_str() {
             self.is_too_large = true;
         }
         true
@@ -113,8 +114,8 @@ pub fn is_too_large(request: &HttpRequest) -> bool {
 }
 
 /// Whether a header means something only between nodes; those of clients are not passed on.
-pub fn is_reserved(name: &HeaderName) -> bool {
-    RESERVED.contains(&name)
+pub fn is_reserved(name: &str) -> bool {
+    name.starts_with(RESERVED)
 }
 
 /// The answer of a node that does not serve the shard.

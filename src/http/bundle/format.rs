@@ -15,7 +15,7 @@ use actix_web::{HttpMessage, HttpResponse};
 use httparse::{EMPTY_HEADER, Header, Status};
 
 use crate::http::auth::API_KEY;
-use crate::http::forward::is_of_hop;
+use crate::http::forward::is_passed_on;
 use crate::http::inside::PassedOn;
 use crate::http::server::request_id::REQUEST_ID_HEADER;
 
@@ -66,7 +66,7 @@ pub fn write_answer(out: &mut BytesMut, item: u32, head: &Response<()>, body: &[
             out.extend_from_slice(part.as_bytes());
         }
         for (name, value) in head.headers() {
-            if !is_of_hop(name) && *name != CONTENT_LENGTH {
+            if is_passed_on(name) {
                 write_header(out, name, value.as_bytes());
             }
         }

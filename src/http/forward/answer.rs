@@ -6,23 +6,32 @@ use std::task::{Context, Poll, ready};
 use actix_web::HttpResponse;
 use actix_web::body::SizedStream;
 use actix_web::error::PayloadError;
-use actix_web::http::header::{
-    CONNECTION, CONTENT_LENGTH, EXPECT, HeaderName, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
-};
+use actix_web::http::header::{CONTENT_LENGTH, HeaderName};
 use actix_web::web::Bytes;
 use awc::ClientResponse;
 use futures_util::Stream;
 
-/// Headers that belong to one connection (RFC 9110, 7.6.1).
-pub fn is_of_hop(name: &HeaderName) -> bool {
-    [CONNECTION, EXPECT, TE, TRAILER, TRANSFER_ENCODING, UPGRADE].contains(name) || name == "keep-alive"
+/// Whether a header is passed on. Those of one connection are not (RFC 9110, 7.6.1), nor is the length of the body, which
+/// whoever sends it states.
+pub fn is_passed_on(name: &HeaderName) -> bool {
+    !matches!(
+        name.as_str(),
+        "connection"
+            | "content-length"
+            | "expect"
+            | "keep-alive"
+            | "te"
+            | "trailer"
+            | "transfer-encoding"
+            | "upgrade"
+    )
 }
 
 /// Passes an owner's answer on, body streamed.
 pub fn respond(answer: ClientResponse) -> HttpResponse {
     let mut response = HttpResponse::build(answer.status());
     for (name, value) in answer.headers() {
-        if !is_of_hop(name) && *name != CONTENT_LENGTH {
+        if is_passed_on(name) {
             response.append_header((name.clone(), value.clone()));
         }
     }

@@ -36,7 +36,7 @@ use crate::service::{Cluster, Location, Node, Owner};
 use answer::respond;
 use outgoing::{Outgoing, to_owner};
 
-pub use answer::is_of_hop;
+pub use answer::is_passed_on;
 
 /// Pause before a node that cannot be reached is tried again.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use actix_web::http::Method;
-use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, HeaderName, HeaderValue};
+use actix_web::http::header::{CONTENT_ENCODING, HeaderName, HeaderValue};
 use actix_web::http::uri::PathAndQuery;
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse};
 use awc::ClientRequest;
 
-use super::answer::{is_of_hop, respond};
+use super::answer::{is_passed_on, respond};
 use super::{Forwarding, has_body};
 use crate::http::bundle::{Fate, write_request};
 use crate::http::inside;
@@ -140,7 +140,7 @@ impl<'a> Outgoing<'a> {
     /// The client's headers that go on to the owner.
     fn client_headers(&self) -> impl Iterator<Item = (&HeaderName, &HeaderValue)> {
         let headers = self.request.headers().iter();
-        headers.filter(|(name, _)| !is_of_hop(name) && *name != CONTENT_LENGTH && !inside::is_reserved(name))
+        headers.filter(|(name, _)| is_passed_on(name) && !inside::is_reserved(name.as_str()))
     }
 
     /// Calls this with what the owner has to know of the request.
