@@ -92,13 +92,15 @@ enum Way {
     PassedOn,
 }
 
+/// In the order of the type.
 const WAYS: [Way; 3] = [Way::Alone, Way::AtOwner, Way::PassedOn];
 
 /// CPU of a point in each way, in µs, by round.
 struct Rounds(Vec<[f64; WAYS.len()]>);
 
 impl Rounds {
-    /// The median, and a note: the ways of one round meet the machine at the same pace.
+    /// The median of the rounds' ratios, and a note. A ratio is taken within a round, because the machine's pace differs
+    /// between rounds.
     fn ratio(&self, way: Way, against: Way) -> (f64, String) {
         let of_rounds =
             |value: &dyn Fn(&[f64; WAYS.len()]) -> f64| -> Vec<f64> { self.0.iter().map(value).collect() };
@@ -109,7 +111,8 @@ impl Rounds {
         let range =
             |pick: fn(f64, f64) -> f64| significant(ratios.iter().copied().reduce(pick).unwrap_or(ratio));
         let note = format!(
-            "{} against {} µs, {CLIENTS} connections, medians of {ROUNDS} rounds in which the ratio was {} to {}",
+            "{} against {} µs of all nodes, {CLIENTS} connections, the median of each; the ratio is the median of those of {ROUNDS} \
+             rounds, {} to {}",
             significant(used),
             significant(used_against),
             range(f64::min),

@@ -21,7 +21,7 @@ pub struct Lease {
 /// A lease is shortened by this fraction: clocks whose rates differ by up to a tenth are harmless.
 const DRIFT_DIVISOR: u32 = 8;
 
-/// Renewals in a lease. More would find a dead node sooner, by less than the lease itself takes.
+/// Renewals in a lease. With more of them, others would see sooner that they have ended, by less than the lease itself takes.
 const PERIODS: u32 = 6;
 
 impl Lease {

@@ -154,15 +154,30 @@ impl Ownership {
         })
     }
 
-    /// How soon a node is to be removed that does not renew meanwhile; `None` if not within this time, or at once.
+    /// Time until this node removes another that does not renew meanwhile, if that is within this time. Removals that are due
+    /// already do not count.
     pub fn next_removal(&self, tables: &Tables, within: Duration) -> Option<Duration> {
         let now = tables.read_at;
         let me = tables.nodes.iter().find(|node| node.id == self.me)?;
-        let nodes = tables.nodes.iter();
+        // Whatever its place, no node waits longer than another lease.
+        let may_be_ahead = |node: &&Node| self.ends(node).is_some_and(|ends| now < ends + node.lease);
+        let nodes = tables.nodes.iter().filter(may_be_ahead);
         let due = nodes.filter_map(|node| self.removal(now + within, node, me, tables));
         due.filter_map(|due| due.checked_sub(now))
-            .filter(|wait| !wait.is_zero())
+            .filter(|wait| !wait.is_zero() && *wait <= within)
             .min()
+    }
+
+    /// This node, and those whose lease has not ended.
+    pub fn living<'a>(&'a self, tables: &'a Tables) -> impl Iterator<Item = &'a Node> {
+        let lives =
+            |node: &&Node| node.id == self.me || self.ends(node).is_some_and(|ends| tables.read_at < ends);
+        tables.nodes.iter().filter(lives)
+    }
+
+    /// When the lease of another node ends if it does not renew.
+    fn ends(&self, node: &Node) -> Option<Duration> {
+        Some(self.seen.get(&node.id)?.beat_since + node.lease)
     }
 
     /// Nodes that have not renewed for a whole lease.
@@ -182,10 +197,7 @@ impl Ownership {
     /// When this node removes another that does not renew; `None` if its lease does not end by `by`. With many nodes not all
     /// of them try at once: each lets those pass that come before it, a tenth of a lease each, up to one lease.
     fn removal(&self, by: Duration, node: &Node, me: &Node, tables: &Tables) -> Option<Duration> {
-        let ends = self.seen.get(&node.id)?.beat_since + node.lease;
-        if by < ends {
-            return None;
-        }
+        let ends = self.ends(node).filter(|ends| *ends <= by)?;
         let others = tables.nodes.iter().filter(|other| other.id != node.id);
         let place = rank(node.id.0 as u64, me, others).min(10);
         Some(ends + node.lease / 10 * place)
@@ -235,8 +247,8 @@ impl Ownership {
 }
 
 /// The node that should take a shard when it is free.
-pub fn heir(shard: Shard, nodes: &[Node]) -> Option<&Node> {
-    favourite(shard, nodes.iter().filter(|node| !node.leaving))
+pub fn heir<'a>(shard: Shard, nodes: impl Iterator<Item = &'a Node>) -> Option<&'a Node> {
+    favourite(shard, nodes.filter(|node| !node.leaving))
 }
 
 /// The nodes that take shards.

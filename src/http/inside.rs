@@ -35,22 +35,22 @@ pub static TOO_LARGE: HeaderName = HeaderName::from_static("x-tidewatch-too-larg
 /// Says that the node does not serve the shard, and has not looked at the request.
 pub static NOT_HERE: HeaderName = HeaderName::from_static("x-tidewatch-not-here");
 
-/// Headers that begin like these mean something only between nodes.
-const RESERVED: &str = "x-tidewatch-";
+/// Headers whose names begin like this mean something only between nodes.
+const RESERVED_PREFIX: &str = "x-tidewatch-";
 
 /// What the node at which a request arrived says of it to the owner. A request has it exactly if that node has shown the
 /// cluster's secret.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PassedOn {
-    shard: Option<Shard>,
-    client: Option<IpAddr>,
-    request_id: Option<RequestId>,
-    is_too_large: bool,
+    pub shard: Option<Shard>,
+    pub client: Option<IpAddr>,
+    pub request_id: Option<RequestId>,
+    pub is_too_large: bool,
 }
 
 impl PassedOn {
-    /// Takes a header; returns whether it means something only between nodes.
-    pub fn take(&mut self, name: &str, value: &[u8]) -> bool {
+    /// Notes what a header says; returns whether it means something only between nodes.
+    pub fn note(&mut self, name: &str, value: &[u8]) -> bool {
         if !is_reserved(name) {
             return false;
         }
@@ -115,7 +115,7 @@ pub fn is_too_large(request: &HttpRequest) -> bool {
 
 /// Whether a header means something only between nodes; those of clients are not passed on.
 pub fn is_reserved(name: &str) -> bool {
-    name.starts_with(RESERVED)
+    name.starts_with(RESERVED_PREFIX)
 }
 
 /// The answer of a node that does not serve the shard.
@@ -173,7 +173,7 @@ pub async fn admit<B: MessageBody + 'static>(
         }
         let mut passed_on = PassedOn::default();
         for (name, value) in request.headers() {
-            passed_on.take(name.as_str(), value.as_bytes());
+            passed_on.note(name.as_str(), value.as_bytes());
         }
         request.extensions_mut().insert(passed_on);
     }

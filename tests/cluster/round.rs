@@ -19,6 +19,8 @@ const WARM: u64 = 60;
 pub const ANSWERED_WITHIN: Duration = Duration::from_secs(60);
 /// Time for the load after the fault, including all that a cluster needs to recover.
 const GOES_ON_WITHIN: Duration = Duration::from_secs(60);
+/// Time until another node has taken a shard over.
+const TAKEN_OVER_WITHIN: Duration = Duration::from_secs(4 * LEASE.as_secs());
 /// Faults that a failure shows.
 const SHOWN_MAX: usize = 12;
 
@@ -130,16 +132,21 @@ pub fn wait_for_others(load: &Load, silent: usize, shards: &[u16]) -> Duration {
         .filter(|(node, _)| *node != silent)
         .map(|(_, client)| client);
     let mut others = others.cycle();
-    for tenant in &load.tenants {
+    for tenant in load
+        .tenants
+        .iter()
+        .filter(|tenant| shards.contains(&tenant.shard))
+    {
         let body = json!({"bucketId": tenant.bucket.id, "limit": 1});
-        until_within(GOES_ON_WITHIN, "the other nodes serve the organization", || {
-            if !shards.contains(&tenant.shard) {
-                return Some(());
-            }
-            let request = others.next()?.post("/api/data/query").key(&tenant.bucket.admin);
-            let answer = request.json(&body).try_send();
-            answer.is_ok_and(|answer| answer.status == 200).then_some(())
-        });
+        until_within(
+            TAKEN_OVER_WITHIN,
+            "the other nodes serve the organization",
+            || {
+                let request = others.next()?.post("/api/data/query").key(&tenant.bucket.admin);
+                let answer = request.json(&body).try_send();
+                answer.is_ok_and(|answer| answer.status == 200).then_some(())
+            },
+        );
     }
     began.elapsed()
 }

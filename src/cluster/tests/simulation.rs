@@ -46,7 +46,7 @@ fn shards_of_a_node_that_dies_are_owned_again_soon() {
         world.kill(victim);
         let took = world.until("all are owned again", SOON, World::all_owned);
         println!("{nodes} nodes, {shards} shards: owned again after {took:?}, with a lease of {LEASE:?}");
-        assert!(took <= LEASE.mul_f64(1.5), "{took:?}");
+        assert!(took <= LEASE.mul_f64(1.3), "{took:?}");
     }
 }
 

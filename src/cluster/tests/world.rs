@@ -13,6 +13,8 @@ use crate::cluster::rendezvous::favourite;
 use crate::cluster::{Lease, Ownership, Step, Tables};
 
 pub const LEASE: Duration = Duration::from_secs(3);
+/// Shortest time between two rounds.
+const ROUND_PAUSE: Duration = Duration::from_millis(20);
 /// Steps of a node between two renewals.
 const STEPS_MAX: usize = 32;
 
@@ -56,6 +58,8 @@ pub struct SimNode {
     pub owned: BTreeMap<Shard, Epoch>,
     fault: Option<Fault>,
     phase: Phase,
+    /// The pause after this round.
+    pause: Duration,
     /// Its clock at the beginning, and its rate.
     clock: (Duration, f64),
 }
@@ -74,6 +78,7 @@ impl SimNode {
             owned: BTreeMap::new(),
             fault: None,
             phase: Phase::Begin,
+            pause: Duration::ZERO,
             // Rates that differ by up to a tenth.
             clock: (
                 Duration::from_secs(rng.u64(0..1_000_000)),
@@ -108,6 +113,7 @@ impl SimNode {
         let at = self.local(now);
         self.phase = match std::mem::replace(&mut self.phase, Phase::Begin) {
             Phase::Begin => {
+                self.pause = self.lease.period();
                 self.beat += 1;
                 Phase::Renew(at)
             }
@@ -140,6 +146,8 @@ impl SimNode {
                     ..tables
                 };
                 let steps = self.ownership.observe(&tables, &self.owned);
+                let next_removal = self.ownership.next_removal(&tables, self.pause);
+                self.pause = next_removal.map_or(self.pause, |wait| wait.max(ROUND_PAUSE));
                 Phase::Step(steps.into_iter().take(STEPS_MAX).collect())
             }
             Phase::Step(mut steps) => match steps.pop_front() {
@@ -162,7 +170,11 @@ impl SimNode {
             return Phase::Step(steps);
         }
         match step {
-            Step::Remove { node, beat } => drop(self.store.remove(node, beat).unwrap()),
+            Step::Remove { node, beat } => {
+                if self.store.remove(node, beat).unwrap() && lost.is_none() {
+                    self.pause = ROUND_PAUSE;
+                }
+            }
             Step::Release { shard, epoch } => drop(self.store.release(shard, epoch).unwrap()),
             Step::Claim(shard) => {
                 self.owned.remove(&shard);
@@ -287,7 +299,7 @@ impl World {
                 None => node.act(at, lost),
             }
             let pause = match node.phase {
-                Phase::Begin => node.lease.period(),
+                Phase::Begin => node.pause,
                 _ => pause,
             };
             self.agenda.push(Reverse((at + pause, index)));

@@ -114,8 +114,8 @@ fn length_of(bytes: &[u8]) -> Option<usize> {
     length.and_then(|length| usize::try_from(length).ok())
 }
 
-/// Reads one request of a bundle whose sender has shown the secret. Its head has memory of its own, because the router keeps heads to use their memory again; its
-/// body shares that of the bundle.
+/// Reads one request of a bundle whose sender has shown the secret. Its headers are copied, because the router keeps heads to
+/// use their memory again; its body shares the memory of the bundle.
 ///
 /// # Errors
 /// It has more headers than are taken, or a name that HTTP/1.1 does not have.
@@ -136,7 +136,7 @@ pub fn read_request(bytes: &Bytes) -> Result<Request, Malformed> {
     head.uri = Uri::try_from(target).map_err(|_| Malformed::Invalid("target"))?;
     let mut passed_on = PassedOn::default();
     for header in parsed.headers.iter() {
-        if !passed_on.take(header.name, header.value) {
+        if !passed_on.note(header.name, header.value) {
             let value = HeaderValue::from_bytes(header.value);
             head.headers
                 .append(name(header)?, value.map_err(|_| Malformed::Invalid("header"))?);
@@ -187,8 +187,10 @@ mod tests {
     use actix_web::http::header::{CONNECTION, CONTENT_TYPE};
     use actix_web::rt::System;
     use futures_util::StreamExt;
+    use log_store::Shard;
 
     use super::*;
+    use crate::http::inside;
 
     /// The bodies of requests, and all of an answer, come from memory.
     fn now<T>(reading: impl Future<Output = T>) -> T {
@@ -240,6 +242,31 @@ mod tests {
         assert_eq!((second.method().as_str(), second.path()), ("BREW", "/"));
         assert_eq!(body(first), b"GET / HTTP/1.1\r\n\r\n");
         assert_eq!(body(second), b"");
+    }
+
+    #[test]
+    fn what_the_sender_says_of_a_request_is_no_header_of_it() {
+        let mut out = BytesMut::new();
+        let headers = |add: &mut dyn FnMut(&HeaderName, &[u8])| {
+            add(&inside::SHARD, b"17");
+            add(&inside::CLIENT, b"192.0.2.7");
+            add(&inside::REQUEST_ID, b"0123456789abcdef000000ff");
+            add(&inside::TOO_LARGE, b"1");
+            add(&inside::SECRET, b"s");
+            add(&API_KEY, b"key");
+        };
+        write_request(&mut out, &Method::POST, "/", headers, b"");
+        let request = read_request(&split(out.freeze()).unwrap()[0]).unwrap();
+        let names: Vec<&str> = request.headers().keys().map(HeaderName::as_str).collect();
+        assert_eq!(names.len(), 2, "{names:?}: the key and the length");
+        let passed_on = request.extensions().get::<PassedOn>().copied().unwrap();
+        assert_eq!(passed_on.shard, Some(Shard(17)));
+        assert_eq!(passed_on.client, Some([192, 0, 2, 7].into()));
+        assert_eq!(
+            passed_on.request_id.unwrap().to_string(),
+            "0123456789abcdef000000ff"
+        );
+        assert!(passed_on.is_too_large);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use listener::WorkerRouter;
 
 use super::{ALONE, ANSWER_BYTES_MAX, BYTES_MAX, ITEMS_MAX, format};
 use crate::error::ServiceError;
+use crate::http::inside;
 use crate::http::server::answer_budget::HeldBytes;
 use crate::http::server::request_context::{leave_uncounted, lift_deadline};
 
@@ -35,8 +36,10 @@ struct Answer {
 /// # Errors
 /// The bundle does not read; none of its requests was carried out. What is wrong with one request is said in its own answer.
 pub async fn receive(request: HttpRequest, payload: Payload) -> Result<HttpResponse, ServiceError> {
-    let Some(router) = request.app_data::<WorkerRouter>() else {
-        return Err(ServiceError::internal("BUG: bundles have no router"));
+    let router = request.app_data::<WorkerRouter>();
+    // Its requests need not show the secret again.
+    let Some(router) = router.filter(|_| inside::is_inside(&request)) else {
+        return Err(ServiceError::internal("BUG: bundles are not for clients"));
     };
     // Its requests are counted.
     leave_uncounted(&request);

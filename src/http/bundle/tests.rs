@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use actix_web::body::to_bytes;
-use actix_web::dev::Response;
+use actix_web::body::{MessageBody, to_bytes};
+use actix_web::dev::{Response, ServiceRequest, ServiceResponse};
 use actix_web::http::header::HeaderName;
 use actix_web::http::{Method, StatusCode};
+use actix_web::middleware::{Next, from_fn};
 use actix_web::web::{Bytes, BytesMut, Path, Payload, ServiceConfig, post, to};
-use actix_web::{App, HttpRequest, HttpResponse};
+use actix_web::{App, Error, HttpMessage, HttpRequest, HttpResponse};
 use futures_util::FutureExt;
 use futures_util::future::{Either, join, join_all, select};
 use listener::{Counts, Limits, Listener, Options, RunningServer};
@@ -20,6 +21,7 @@ use tokio::sync::Semaphore;
 
 use super::*;
 use crate::config::Config;
+use crate::http::inside::PassedOn;
 use crate::http::node_client::{NodeAccess, NodeClient};
 
 const WITHIN: Duration = Duration::from_secs(30);
@@ -75,10 +77,24 @@ fn serve(routes: impl Fn(&mut ServiceConfig) + Clone + Send + 'static) -> (Runni
         counts: Counts::default(),
         refuse: |_| HttpResponse::BadRequest().finish().into(),
     };
-    let router = move |router: listener::WorkerRouter| App::new().app_data(router).configure(routes.clone());
+    let router = move |router: listener::WorkerRouter| {
+        App::new()
+            .app_data(router)
+            .wrap(from_fn(of_a_node))
+            .configure(routes.clone())
+    };
     let running = listener.serve(router, options).unwrap();
     let address = running.address.to_string().into();
     (running, address)
+}
+
+/// All requests are of a node.
+async fn of_a_node<B: MessageBody>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<B>, Error> {
+    request.extensions_mut().insert(PassedOn::default());
+    next.call(request).await
 }
 
 fn client() -> NodeClient {

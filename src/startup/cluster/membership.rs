@@ -74,7 +74,7 @@ pub(super) struct Membership {
     nodes: Vec<Node>,
     /// Shards to release, whose release is not confirmed.
     closed: BTreeMap<Shard, Epoch>,
-    /// The next round is due after this time, if that is less than a period.
+    /// The next round is due after this time, if not before.
     looks_in: Option<Duration>,
     is_leaving: bool,
     /// Told when nothing is left to be handed over.
@@ -129,12 +129,11 @@ impl Membership {
         let thread = std::thread::Builder::new().name("membership".to_owned());
         let run = move || {
             while self.ended.is_none() {
-                let next = Instant::now() + Lease::new(self.lease).period();
+                let began = Instant::now();
                 let outcome = self.round();
                 self.note_outage(outcome);
                 self.say_what_is_left();
-                let sooner = self.looks_in.map(|wait| Instant::now() + wait.max(ROUND_PAUSE));
-                self.listen(sooner.map_or(next, |sooner| next.min(sooner)));
+                self.listen(Instant::now() + self.pause(began.elapsed()));
             }
             self.end();
         };
@@ -152,6 +151,13 @@ impl Membership {
                 tracing::warn!(%error, "the log store does not answer; after its lease this node answers nothing until it does");
             }
         }
+    }
+
+    /// The pause after a round that took so long.
+    fn pause(&self, took: Duration) -> Duration {
+        let rest = Lease::new(self.lease).period().saturating_sub(took);
+        self.looks_in
+            .map_or(rest, |looks_in| rest.min(looks_in.max(ROUND_PAUSE)))
     }
 
     fn say_what_is_left(&mut self) {
@@ -220,12 +226,27 @@ impl Membership {
         let period = Lease::new(self.lease).period();
         let steps = joined.ownership.observe(&tables, &self.open);
         self.looks_in = joined.ownership.next_removal(&tables, period);
+        let mut removed = BTreeSet::new();
+        let taken = self.take_all(steps, sent_at + period, &mut removed);
+        if !removed.is_empty() {
+            self.tell_heirs(&removed, &tables);
+            self.looks_in = Some(ROUND_PAUSE);
+        }
+        taken
+    }
+
+    fn take_all(
+        &mut self,
+        steps: Vec<Step>,
+        until: Duration,
+        removed: &mut BTreeSet<NodeId>,
+    ) -> Result<(), StoreError> {
         for step in steps {
             // The node must renew in between. What is left is found again in the next round.
-            if self.table.now() > sent_at + period {
+            if self.table.now() > until {
                 break;
             }
-            self.take(step, &tables)?;
+            self.take(step, removed)?;
         }
         Ok(())
     }
@@ -282,7 +303,7 @@ impl Membership {
         for (shard, epoch) in std::mem::take(&mut self.closed) {
             match self.store.release(shard, epoch) {
                 Ok(_) => {
-                    let heir = heir(shard, &self.nodes).map(|heir| heir.address.clone());
+                    let heir = heir(shard, self.nodes.iter()).map(|heir| heir.address.clone());
                     let heir = heir.filter(|address| *address != self.address);
                     heir.into_iter()
                         .for_each(|address| self.order(Order::Tell(address)));
@@ -295,13 +316,13 @@ impl Membership {
         }
     }
 
-    fn take(&mut self, step: Step, tables: &Tables) -> Result<(), StoreError> {
+    fn take(&mut self, step: Step, removed: &mut BTreeSet<NodeId>) -> Result<(), StoreError> {
         let Some(joined) = &self.joined else { return Ok(()) };
         match step {
             Step::Remove { node, beat } => {
                 if self.store.remove(node, beat)? {
                     tracing::warn!(%node, "removed a node that did not renew its lease");
-                    self.tell_heirs(node, tables);
+                    removed.insert(node);
                 }
             }
             Step::Claim(shard) => {
@@ -334,19 +355,20 @@ impl Membership {
         Ok(())
     }
 
-    /// A node was removed: those that should take its shards look at once, and so does this one.
-    fn tell_heirs(&mut self, removed: NodeId, tables: &Tables) {
-        let nodes = tables.nodes.iter().filter(|node| node.id != removed);
-        let left: Vec<Node> = nodes.cloned().collect();
-        let shards = tables.shards.iter().filter(|row| row.node == Some(removed));
-        let heirs = shards.filter_map(|row| heir(row.shard, &left));
+    /// Nodes were removed: those that should take what is free now look at once.
+    fn tell_heirs(&self, removed: &BTreeSet<NodeId>, tables: &Tables) {
+        let Some(joined) = &self.joined else { return };
+        let members: BTreeSet<NodeId> = tables.nodes.iter().map(|node| node.id).collect();
+        let is_free = |owner: NodeId| !members.contains(&owner) || removed.contains(&owner);
+        let free = tables.shards.iter().filter(|row| row.node.is_none_or(is_free));
+        let living: Vec<&Node> = joined.ownership.living(tables).collect();
+        let heirs = free.filter_map(|row| heir(row.shard, living.iter().copied()));
         let addresses: BTreeSet<&str> = heirs.map(|heir| heir.address.as_str()).collect();
         for address in addresses {
             if address != self.address {
                 self.order(Order::Tell(address.to_owned()));
             }
         }
-        self.looks_in = Some(ROUND_PAUSE);
     }
 
     fn order(&self, order: Order) {

@@ -44,12 +44,19 @@ impl Member {
         self.given()
     }
 
-    /// A round when the next one is due, or after this time if none is due before. Returns how long that was.
-    fn next_round(&mut self, at_last: Duration) -> Duration {
-        let wait = self.membership.looks_in.unwrap_or(at_last).min(at_last);
-        self.clock.advance(wait.as_nanos() as i64);
+    /// A round when the next one is due. Returns how long that was.
+    fn next_round(&mut self) -> Duration {
+        let pause = self.membership.pause(Duration::ZERO);
+        self.clock.advance(pause.as_nanos() as i64);
         self.membership.round().unwrap();
-        wait
+        pause
+    }
+
+    /// Renews without looking.
+    fn renew(&mut self, store: &mut SimStore) {
+        let joined = self.membership.joined.as_mut().unwrap();
+        joined.beat += 1;
+        assert!(store.renew(joined.id, joined.beat, false).unwrap());
     }
 
     /// Takes what was reported.
@@ -176,37 +183,79 @@ fn a_node_that_could_not_renew_answers_nothing_until_it_does() {
     assert_eq!(member.owns().len(), usize::from(SHARDS));
 }
 
+/// The shards that the node at this address should have.
+fn shards_of(store: &mut SimStore, address: &str) -> Vec<u16> {
+    let nodes = store.nodes().unwrap();
+    let has = |shard: &u16| heir(Shard(*shard), nodes.iter()).unwrap().address == address;
+    (0..SHARDS).filter(has).collect()
+}
+
 #[test]
 fn a_node_that_does_not_renew_is_removed_when_its_lease_ends_and_its_heirs_are_told() {
+    // The second one lets the first one pass.
+    for (watching, other, patience) in [("c:1", "b:1", Duration::ZERO), ("b:1", "c:1", LEASE / 10)] {
+        let mut store = SimStore::new(SHARDS);
+        let mut silent = Member::new(&store, "a:1");
+        silent.round();
+        assert_eq!(silent.owns().len(), usize::from(SHARDS));
+        let [mut watching, mut other] = [watching, other].map(|address| Member::new(&store, address));
+        other.round();
+        watching.round();
+        let mut took = Duration::ZERO;
+        while store.nodes().unwrap().len() == 3 {
+            other.renew(&mut store);
+            took += watching.next_round();
+        }
+        assert_eq!(took, LEASE + patience);
+        assert_eq!(watching.given(), [format!("tell {}", other.membership.address)]);
+        assert_eq!(watching.next_round(), ROUND_PAUSE);
+        other.round();
+        for member in [&watching, &other] {
+            let own = shards_of(&mut store, &member.membership.address);
+            assert!(!own.is_empty());
+            assert_eq!(member.owns(), own);
+        }
+    }
+}
+
+#[test]
+fn nodes_that_are_dead_themselves_are_not_told() {
     let mut store = SimStore::new(SHARDS);
     let mut silent = Member::new(&store, "a:1");
     silent.round();
-    assert_eq!(silent.owns().len(), usize::from(SHARDS));
-    let [mut watching, mut other] = ["b:1", "c:1"].map(|address| Member::new(&store, address));
+    let [mut dead, mut watching, mut other] =
+        ["b:1", "c:1", "d:1"].map(|address| Member::new(&store, address));
+    dead.round();
     other.round();
+    assert!(!shards_of(&mut store, "b:1").is_empty());
     watching.round();
-    let mut took = Duration::ZERO;
-    while store.nodes().unwrap().len() == 3 {
-        let joined = other.membership.joined.as_mut().unwrap();
-        joined.beat += 1;
-        assert!(store.renew(joined.id, joined.beat, false).unwrap());
-        took += watching.next_round(Duration::from_millis(400));
+    while store.nodes().unwrap().len() > 2 {
+        other.renew(&mut store);
+        watching.next_round();
+        let given = watching.given();
+        let told: Vec<&String> = given.iter().filter(|order| order.starts_with("tell")).collect();
+        assert!(told.iter().all(|order| *order == "tell d:1"), "{told:?}");
     }
-    let leases = [LEASE, LEASE + LEASE / 10];
-    assert!(
-        leases.contains(&took),
-        "{took:?}: that of the other node may come before"
-    );
-    let living = store.nodes().unwrap();
-    let heirs = (0..SHARDS).filter_map(|shard| heir(Shard(shard), &living));
-    let heirs: Vec<(&str, u16)> = heirs.map(|heir| heir.address.as_str()).zip(0..).collect();
-    let of = |address| heirs.iter().filter(move |heir| heir.0 == address);
-    assert!(of("b:1").count() > 0 && of("c:1").count() > 0, "{heirs:?}");
-    assert_eq!(watching.given(), ["tell c:1"]);
-    assert_eq!(watching.next_round(LEASE), ROUND_PAUSE);
+    assert_eq!(watching.next_round(), ROUND_PAUSE);
     other.round();
-    for (member, address) in [(&watching, "b:1"), (&other, "c:1")] {
-        let own: Vec<u16> = of(address).map(|(_, shard)| *shard).collect();
-        assert_eq!(member.owns(), own);
-    }
+    assert_eq!(watching.owns(), shards_of(&mut store, "c:1"));
+    assert_eq!(other.owns(), shards_of(&mut store, "d:1"));
+    assert_eq!(watching.owns().len() + other.owns().len(), usize::from(SHARDS));
+}
+
+#[test]
+fn the_next_round_begins_a_period_after_the_last_one_unless_something_is_due_before() {
+    let mut member = Member::new(&SimStore::new(SHARDS), "a:1");
+    member.round();
+    let period = Lease::new(LEASE).period();
+    let mut pause = |looks_in, took| {
+        member.membership.looks_in = looks_in;
+        member.membership.pause(took)
+    };
+    assert_eq!(pause(None, Duration::ZERO), period);
+    assert_eq!(pause(None, period / 2), period / 2);
+    assert_eq!(pause(None, period * 2), Duration::ZERO);
+    assert_eq!(pause(Some(period / 3), period / 2), period / 3);
+    assert_eq!(pause(Some(period), period / 2), period / 2);
+    assert_eq!(pause(Some(Duration::ZERO), period / 2), ROUND_PAUSE);
 }
