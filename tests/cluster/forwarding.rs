@@ -311,6 +311,12 @@ fn a_request_has_one_id_on_all_nodes() {
         let answer = client(world, node).get(&path).key(&tenant.bucket.admin).send();
         answer.expect(200, "any node takes any request");
         assert!(to_owner.changed() > before, "the owner is told the id");
+        // In a bundle, too.
+        let before = to_owner.changed();
+        let point = client(world, node).post("/api/data").key(&tenant.bucket.admin);
+        let point = point.json(&tenant.points(0..1, false, 0)).send();
+        point.expect(201, "any node takes any request");
+        assert!(to_owner.changed() > before, "the owner is told the id");
         // As another node passes it on.
         let inside = Client::new();
         inside.point_at(&format!("http://127.0.0.1:{}", to_owner.port));
