@@ -24,6 +24,9 @@ const DRIFT_DIVISOR: u32 = 8;
 /// Renewals in a lease. With more of them, others would see sooner that they have ended, by less than the lease itself takes.
 const PERIODS: u32 = 6;
 
+/// Shortest time between two rounds of a node, however often somebody asks for news.
+pub const ROUND_PAUSE: Duration = Duration::from_millis(20);
+
 impl Lease {
     /// A lease of this length, which has not begun.
     pub fn new(length: Duration) -> Self {

@@ -8,7 +8,7 @@ mod ownership;
 mod rendezvous;
 mod status;
 
-pub use lease::Lease;
+pub use lease::{Lease, ROUND_PAUSE};
 pub use ownership::{Ownership, Step, Tables, heir};
 pub use status::{NodeStatus, ShardStatus, Status};
 

@@ -10,11 +10,9 @@ use log_store::sim::SimStore;
 use log_store::{Epoch, LogStore, NodeId, Shard};
 
 use crate::cluster::rendezvous::favourite;
-use crate::cluster::{Lease, Ownership, Step, Tables};
+use crate::cluster::{Lease, Ownership, ROUND_PAUSE, Step, Tables};
 
 pub const LEASE: Duration = Duration::from_secs(3);
-/// Shortest time between two rounds.
-const ROUND_PAUSE: Duration = Duration::from_millis(20);
 /// Steps of a node between two renewals.
 const STEPS_MAX: usize = 32;
 

@@ -120,12 +120,10 @@ fn many_readers_of_a_small_cache_get_the_objects_bytes() {
     until_kept(&world, 5);
     // How often readers find what others have loaded depends on how they are scheduled; alone, one finds its own, as soon as
     // the thread that has downloaded it has written it.
-    let give_up = Instant::now() + WITHIN;
-    while world.stats().hits == stats.hits {
-        assert!(Instant::now() < give_up, "what was read is found again");
+    until("what was read is found again", || {
         assert_eq!(*files[0].1.read(0..100).unwrap(), files[0].0[..100]);
-        thread::yield_now();
-    }
+        world.stats().hits > stats.hits
+    });
     until_kept(&world, 5);
     drop(files);
     assert_eq!(world.stats().held_bytes, 0, "closed files leave");
@@ -335,13 +333,15 @@ fn an_extent_that_is_held_does_not_give_way() {
 
 /// Waits until the downloads that readers have received are in the cache.
 fn until_kept(world: &World, extents: u64) {
+    until("what was downloaded is kept", || {
+        world.stats().held_bytes >= extents * EXTENT_BYTES
+    });
+}
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let give_up = Instant::now() + WITHIN;
-    while world.stats().held_bytes < extents * EXTENT_BYTES {
-        assert!(
-            Instant::now() < give_up,
-            "{extents} extents are kept: {:?}",
-            world.stats()
-        );
+    while !is_so() {
+        assert!(Instant::now() < give_up, "{what}");
         thread::yield_now();
     }
 }

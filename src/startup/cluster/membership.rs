@@ -11,11 +11,8 @@ use log_store::{Claimed, Epoch, LogStore, Node, NodeId, Round, Shard, StoreError
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
-use crate::cluster::{Lease, Ownership, Step, Tables, heir};
+use crate::cluster::{Lease, Ownership, ROUND_PAUSE, Step, Tables, heir};
 use crate::service::{Owner, Seen, ShardTable};
-
-/// Shortest time between two rounds, however often somebody asks for news.
-const ROUND_PAUSE: Duration = Duration::from_millis(20);
 
 /// What the keeper of the shards is told to do.
 pub(super) enum Order {
