@@ -11,8 +11,9 @@ test("an agent is configured with a key of its own, and what it sends appears", 
   await expect(page.getByRole("heading", { name: "Connect" })).toBeVisible();
   const first = page.locator("pre").first();
   await expect(first).toContainText("YOUR-WRITE-KEY");
-  await page.getByRole("button", { name: "Create a write key" }).click();
   await expect(first).toContainText(`urls = ["${service.url}"]`);
+  await page.getByRole("button", { name: "Create a write key" }).click();
+  await expect(first).toContainText("svc_w_");
   const [key = ""] = /svc_w_[\w-]+/.exec(await first.innerText())!;
   const headers = { Authorization: `Token ${key}` };
   const bucket = encodeURIComponent('Plant "north"');

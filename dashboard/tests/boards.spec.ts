@@ -68,7 +68,7 @@ test("each kind of panel shows its values, one request a panel", async ({ page, 
   const last = page.getByRole("region", { name: "Last" });
   await expect(last).toContainText("mm/s");
   await expect(last.locator(".stat.critical")).toBeVisible();
-  expect(await page.getByRole("region", { name: "Rows" }).locator("tbody tr").count()).toBeGreaterThan(10);
+  await expect.poll(() => page.getByRole("region", { name: "Rows" }).locator("tbody tr").count()).toBeGreaterThan(10);
   await expect(page.getByRole("region", { name: "States" })).toContainText("critical");
   await expect(page.getByRole("region", { name: "Rules" })).toContainText("Pump 1 shakes");
   expect(queries).toBe(5);
