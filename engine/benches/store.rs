@@ -5,6 +5,7 @@
 //! - seal: what does compressing a full block with its rollups cost?
 //! - raw scan: how near do pages of rows come to bare pco decoding of the same columns?
 //! - group: what do rollups save over reading the rows?
+//! - merged: what does a cell of a few rows cost, when many series with one small block each are put into few groups?
 //! - cold open: does opening a segment cost its footer only?
 
 #![expect(clippy::unwrap_used, reason = "a bench that cannot run says so by its panic")]
@@ -13,7 +14,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use engine::query::{GroupQuery, ScanQuery, Selection, group, scan};
+use engine::query::{Budget, GroupQuery, Grouping, ScanQuery, Selection, Wanted, group, scan};
 use engine::rows::RowsWriter;
 use engine::{BLOCK_ROWS_MAX, SegmentFile, SegmentPart, SegmentWriter, SeriesSnapshot, Store, Unit};
 
@@ -297,6 +298,59 @@ fn grouped(criterion: &mut Criterion) {
     benches.finish();
 }
 
+fn merged(criterion: &mut Criterion) {
+    const SERIES: u32 = 10_000;
+    const GROUPS: u32 = 100;
+    const ROWS: i64 = 672;
+    const QUARTER_NS: i64 = 900 * SECOND_NS;
+    let (mut store, mut rows) = (Store::new(), RowsWriter::new());
+    for row in 0..ROWS {
+        rows.clear();
+        for series in 0..SERIES {
+            rows.begin(series);
+            rows.number(0, ((i64::from(series) + row) % 89) as f64, 0);
+            rows.commit(row * QUARTER_NS);
+        }
+        let mut encoded = Vec::new();
+        rows.encode(&mut encoded);
+        store
+            .apply(&encoded, 1 + row as u64 * u64::from(SERIES), &[])
+            .unwrap();
+    }
+    let checkpoint = store.begin_checkpoint().unwrap();
+    let bytes = SegmentWriter::of_bucket(BUCKET, |segment| checkpoint.write(segment)).unwrap();
+    let mut store = Store::new();
+    store.add_segment(part(&Arc::new(bytes)));
+    let view = store.view();
+    let of_group = |group: u32| (group..SERIES).step_by(GROUPS as usize);
+    let series: Vec<(u32, SeriesSnapshot)> = (0..GROUPS)
+        .flat_map(|group| of_group(group).map(move |series| (group, series)))
+        .map(|(group, series)| (group, view.series(series).unwrap()))
+        .collect();
+    let mut benches = criterion.benchmark_group("hourly averages of 10,000 series in 100 groups");
+    benches.throughput(Throughput::Elements(u64::from(SERIES) * ROWS as u64));
+    benches.sample_size(20);
+    benches.bench_function("four rows an hour", |bencher| {
+        bencher.iter(|| {
+            let budget = Budget::unlimited();
+            let mut grouping: Grouping<'_> = Grouping::new(Wanted::ALL, &budget);
+            let query = GroupQuery {
+                range_ns: (i64::MIN, i64::MAX),
+                step: Unit::Hour.into(),
+                fields: &[0],
+                metadata: None,
+                stop: &|| false,
+                values: &[],
+            };
+            for (group, series) in &series {
+                grouping.add(*group, series, &query, None).unwrap();
+            }
+            grouping.finish().unwrap().cells.len()
+        });
+    });
+    benches.finish();
+}
+
 fn cold_open(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("cold open of a segment");
     for points in [POINTS / 10, POINTS] {
@@ -321,6 +375,7 @@ criterion_group!(
     seal,
     raw_scan,
     grouped,
+    merged,
     cold_open
 );
 criterion_main!(benches);

@@ -115,8 +115,43 @@ impl Aggregate {
         (self.min, self.max) = (min, max);
     }
 
-    /// Adds numbers, several in parallel: one by one, each addition would wait for the previous one.
+    /// Adds numbers: few one after the other, as the cells of small blocks have them, and many several in parallel,
+    /// because each addition waits for the previous one.
+    #[inline]
     pub(crate) fn add_all(&mut self, values: &[f64]) {
+        if values.len() < 2 * LANES {
+            self.add_few(values);
+        } else {
+            self.add_many(values);
+        }
+    }
+
+    #[inline]
+    fn add_few(&mut self, values: &[f64]) {
+        let (mut min, mut max) = (self.min, self.max);
+        let (mut sum, mut carry) = (self.sum, self.carry);
+        for &value in values {
+            min = if value < min { value } else { min };
+            max = if value > max { value } else { max };
+            let next = sum + value;
+            carry += lost_evenly(sum, value, next);
+            sum = next;
+        }
+        if is_large(min, max) {
+            values.iter().for_each(|value| self.add(*value));
+            return;
+        }
+        let count = self.count + values.len() as u64;
+        *self = Aggregate {
+            count,
+            sum,
+            carry,
+            min,
+            max,
+        };
+    }
+
+    fn add_many(&mut self, values: &[f64]) {
         let (lanes, rest) = values.as_chunks::<LANES>();
         let mut extremes = ([f64::INFINITY; LANES], [f64::NEG_INFINITY; LANES]);
         let (mut sums, mut carries) = ([0.0; LANES], [0.0; LANES]);
@@ -144,7 +179,7 @@ impl Aggregate {
             self.carry += carry;
         }
         (self.min, self.max) = (min, max);
-        rest.iter().for_each(|value| self.add(*value));
+        self.add_few(rest);
     }
 
     #[inline]

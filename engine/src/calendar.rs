@@ -42,6 +42,11 @@ impl Unit {
         }
     }
 
+    /// The length of the units that have a fixed one.
+    pub(crate) fn length_ns(self) -> Option<i64> {
+        self.even().map(|(length, _)| length)
+    }
+
     /// Start of the cell that contains `timestamp_ns`. Saturates at the limits of 64-bit timestamps.
     #[inline]
     pub fn start_ns(self, timestamp_ns: i64) -> i64 {

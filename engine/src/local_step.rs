@@ -120,6 +120,14 @@ impl<'z> LocalStep<'z> {
         }
     }
 
+    /// The length that all steps have; `None` if they differ.
+    fn length_ns(self) -> Option<i64> {
+        match (self.clocked, self.earlier) {
+            (Clocked::Utc(step), Earlier::Zero | Earlier::By(_)) => step.length_ns(),
+            _ => None,
+        }
+    }
+
     /// The coarsest rollup level whose cells each lie within one step; `None` if the step is finer than all levels.
     pub(crate) fn level(self) -> Option<usize> {
         let level = self.clocked.level()?;
@@ -128,6 +136,46 @@ impl<'z> LocalStep<'z> {
             Earlier::By(ns) => Step::level_of_ns(ns).map(|coarsest| level.min(coarsest)),
             Earlier::Days(zone, _) => zone.level().map(|coarsest| level.min(coarsest)),
         }
+    }
+}
+
+/// The steps of ascending times, one after the other. Where all have the same length, most are found by adding it to
+/// the one before instead of by divisions.
+pub(crate) struct Following<'z> {
+    step: LocalStep<'z>,
+    /// `None` for steps of different lengths.
+    length_ns: Option<i64>,
+    /// Start of the step after the last one.
+    next_ns: i64,
+}
+
+impl<'z> Following<'z> {
+    pub(crate) fn new(step: LocalStep<'z>) -> Self {
+        Following {
+            step,
+            length_ns: step.length_ns(),
+            next_ns: i64::MAX,
+        }
+    }
+
+    /// The start of the step that contains `at_ns`, and of the one after it.
+    #[inline]
+    pub(crate) fn containing(&mut self, at_ns: i64) -> (i64, i64) {
+        let start_ns = self.next_ns;
+        let following = self
+            .length_ns
+            .and_then(|length_ns| start_ns.checked_add(length_ns));
+        if let Some(next_ns) = following
+            && start_ns <= at_ns
+            && at_ns < next_ns
+        {
+            self.next_ns = next_ns;
+            return (start_ns, next_ns);
+        }
+        let (start_ns, next_ns) = (self.step.start_ns(at_ns), self.step.next_ns(at_ns));
+        // A step that is cut off at the beginning of time says nothing about the next one.
+        self.next_ns = if start_ns == i64::MIN { i64::MAX } else { next_ns };
+        (start_ns, next_ns)
     }
 }
 
@@ -208,6 +256,46 @@ mod tests {
                         break;
                     }
                     at_ns = next_ns;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn steps_that_follow_each_other_are_those_that_contain_the_times() {
+        let seed = fastrand::u64(..);
+        println!("seed {seed}");
+        let mut random = fastrand::Rng::with_seed(seed);
+        let zone = zone();
+        for step in [
+            Step::from(Unit::Minute),
+            Step::from(Unit::Hour),
+            Step::from(Unit::Week),
+            Step::from(Unit::Month),
+            Step::Year,
+            Step::seconds(5 * 3_600).unwrap(),
+            Step::seconds(7).unwrap(),
+            Step::From(900 * HOUR_NS),
+        ] {
+            for local in [
+                LocalStep::from(step),
+                step.by(Some(&zone)),
+                LocalStep::from(step).earlier(Earlier::By(90 * 60_000_000_000)),
+                step.by(Some(&zone)).earlier(Earlier::Days(&zone, 1)),
+            ] {
+                let mut following = Following::new(local);
+                let mut at_ns = [i64::MIN, 900 * HOUR_NS, i64::MAX - 40 * HOUR_NS][random.usize(..3)];
+                for _ in 0..200 {
+                    let expected = (local.start_ns(at_ns), local.next_ns(at_ns));
+                    assert_eq!(following.containing(at_ns), expected, "{local:?} at {at_ns}");
+                    let length_ns = expected.1.saturating_sub(expected.0);
+                    at_ns = match random.u8(..6) {
+                        0 => expected.1,
+                        1 => at_ns,
+                        2 => expected.1.saturating_sub(1).max(at_ns),
+                        3 => at_ns.saturating_add(random.i64(0..50 * HOUR_NS)),
+                        _ => at_ns.saturating_add(random.i64(0..=length_ns / 2)),
+                    };
                 }
             }
         }

@@ -97,6 +97,15 @@ impl Step {
         }
     }
 
+    /// The length that all steps have; `None` if they differ.
+    pub(crate) fn length_ns(self) -> Option<i64> {
+        match self {
+            Step::Unit(unit) => unit.length_ns(),
+            Step::Length(length) => Some(length.ns),
+            Step::Quarter | Step::Year | Step::From(_) => None,
+        }
+    }
+
     /// The same as a step of whole days, if it is one.
     pub(crate) fn dates(self) -> Option<Dates> {
         match self {

@@ -7,6 +7,7 @@ use super::{Block, BlockId, BlockReader, FieldSummary};
 use crate::EngineError;
 use crate::aggregate::Aggregate;
 use crate::cache::{Cache, Key, Part, Value};
+use crate::entry::BlockEntry;
 use crate::rollup::LEVELS;
 
 /// A level with at most this many cells is always cached.
@@ -48,6 +49,17 @@ impl KeptCells {
         let part = Part::Aggregates { level, field };
         cache.insert(Key { block, part }, Value::Aggregates(self.clone()));
     }
+}
+
+fn pays(rows: u32, cells: u64) -> bool {
+    u64::from(rows) >= ROWS_PER_CELL_MIN * cells
+}
+
+/// Whether it is worth searching the cache for a level of a block before the block is opened. The search costs more than
+/// the cells of a small block. If its rows lie in few of the cells, they may be cached nevertheless.
+pub(crate) fn may_be_kept(entry: &BlockEntry, level: usize) -> bool {
+    let cells = LEVELS[level].cells(entry.first_ns, entry.last_ns);
+    cells <= CELLS_KEPT as u64 || pays(entry.rows, cells)
 }
 
 impl Level<'_> {
@@ -132,7 +144,7 @@ impl Block {
 
     /// Whether this many cells stand for enough rows to be cached.
     fn pays(&self, cells: u64) -> bool {
-        u64::from(self.summary.rows) >= ROWS_PER_CELL_MIN * cells
+        pays(self.summary.rows, cells)
     }
 
     /// Whether it pays to compute the cells of a level that is not stored, and to cache them.

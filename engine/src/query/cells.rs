@@ -266,7 +266,10 @@ impl<'b, C: Content> Cells<'b, C> {
         source: u32,
         field: u32,
     ) -> Result<Option<&mut C>, EngineError> {
-        if !self.is_current(start_ns, source) && !self.find_or_open(start_ns, source)? {
+        if !self.is_current(start_ns, source)
+            && !self.is_expected(start_ns, source)
+            && !self.find_or_open(start_ns, source)?
+        {
             return Ok(None);
         }
         // Capacity is checked first, because settling may move the cell.
@@ -284,6 +287,23 @@ impl<'b, C: Content> Cells<'b, C> {
     fn is_current(&self, start_ns: i64, source: u32) -> bool {
         let current = self.cells.get(self.current);
         current.is_some_and(|cell| cell.start_ns == start_ns && cell.source == source)
+    }
+
+    /// Makes the cell that is expected after the current one the current one, if it is this one. Before the window is
+    /// known, [`Cells::find_or_open`] decides when to settle.
+    #[inline]
+    fn is_expected(&mut self, start_ns: i64, source: u32) -> bool {
+        let expected = self.current.wrapping_add(self.stride);
+        let is_it = self.last.is_some() || self.cells.len() < self.wanted.rows_max;
+        let is_it = is_it
+            && self
+                .cells
+                .get(expected)
+                .is_some_and(|cell| cell.start_ns == start_ns && cell.source == source);
+        if is_it {
+            self.current = expected;
+        }
+        is_it
     }
 
     /// Adds a part of a cell, if the cell is wanted.

@@ -20,7 +20,7 @@ use super::reader::{Run, RunReader};
 use super::{Touched, check_stop, directory_bytes};
 use crate::EngineError;
 use crate::aggregate::Aggregate;
-use crate::block::{Block, BlockReader, BlockSummary, KeptCells};
+use crate::block::{Block, BlockReader, BlockSummary, KeptCells, may_be_kept};
 use crate::cache::Cache;
 use crate::calendar::Unit;
 use crate::columns::Columns;
@@ -200,6 +200,7 @@ impl<'b> Walk<'_, 'b> {
             && !in_one_cell
             && let Some(coarsest) = coarsest
             && let [field] = self.query.fields
+            && may_be_kept(entry, coarsest)
             && let Some(kept) = KeptCells::of(entry.id(), coarsest, *field, cache)
         {
             self.grouping.touched.blocks += 1;

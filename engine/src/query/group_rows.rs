@@ -12,7 +12,7 @@ use super::reader::RunReader;
 use crate::EngineError;
 use crate::aggregate::Aggregate;
 use crate::column::{Column, Values};
-use crate::local_step::LocalStep;
+use crate::local_step::{Following, LocalStep};
 use crate::times::Times;
 
 /// The rows of a chunk or a block, with the requested fields.
@@ -124,10 +124,10 @@ impl<'c, 'b> Rows<'c, 'b> {
     ) -> Result<u64, EngineError> {
         let mut row = rows.start;
         let mut single = self.single.partition_point(|single| (single.row as usize) < row);
+        let mut steps = Following::new(step);
         while row < rows.end {
-            let timestamp_ns = self.times.get(row);
-            let start_ns = step.start_ns(timestamp_ns);
-            let past = self.times.first_at(row + 1..rows.end, step.next_ns(timestamp_ns));
+            let (start_ns, next_ns) = steps.containing(self.times.get(row));
+            let past = self.times.first_at(row + 1..rows.end, next_ns);
             let of_cell = row..past;
             row = past;
             let first = single;
