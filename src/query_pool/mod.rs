@@ -7,9 +7,12 @@
 //! thread in addition to the configured number that runs only short turns, so that small queries never wait behind
 //! another organization's scans.
 //!
+//! A long turn may divide its work among helpers while there are cores to spare (`helpers`).
+//!
 //! Each query accounts for its memory (`Stop::budget`), so the memory of all queries is limited by the number of
 //! threads.
 
+mod helpers;
 mod turns;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,6 +26,7 @@ use tokio::sync::oneshot;
 use crate::error::{ErrorKind, ServiceError};
 use crate::ids::ObjectId;
 use crate::metrics::{Distribution, Histogram};
+use helpers::Places;
 use turns::Turns;
 
 /// The pool. Cheap to clone; its threads end when the last clone is dropped.
@@ -39,6 +43,7 @@ struct Shared {
     both: Condvar,
     /// Where the thread waits that runs only short turns.
     short_only: Condvar,
+    places: Places,
     counts: Counts,
     timeout: Duration,
     memory_bytes_max: usize,
@@ -110,6 +115,8 @@ pub struct Stop {
     deadline: Option<Instant>,
     /// The end of a short turn; `None` for a long one.
     turn_ends: Option<Instant>,
+    /// Whether the turn is a long one.
+    is_long: bool,
     /// Gone when the request is dropped.
     request: Weak<()>,
     shared: Arc<Shared>,
@@ -165,6 +172,7 @@ impl QueryPool {
             }),
             both: Condvar::new(),
             short_only: Condvar::new(),
+            places: Places::new(threads.max(1)),
             counts: Counts::default(),
             timeout,
             memory_bytes_max,
@@ -218,6 +226,7 @@ impl QueryPool {
         let mut stop = Stop {
             deadline,
             turn_ends: None,
+            is_long: false,
             request: Arc::downgrade(&request),
             shared: Arc::clone(shared),
             budget: Budget::new(shared.memory_bytes_max),
@@ -235,7 +244,10 @@ impl QueryPool {
                 Some(turn) => {
                     let began = Instant::now();
                     stop.turn_ends = (turn == Turn::Short).then(|| began + SHORT_TURN_MAX);
+                    stop.is_long = turn == Turn::Long;
+                    let place = stop.is_long.then(|| stop.shared.places.take());
                     let step = query(&stop, turn);
+                    drop(place);
                     took += began.elapsed();
                     let answer = match (step, turn) {
                         (Ok(Step::Long), Turn::Short) => return true,

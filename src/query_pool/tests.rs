@@ -219,3 +219,85 @@ fn a_query_out_of_time_is_503() {
     let refused = block_on(pool.run(organization(1), answer_only(1))).unwrap_err();
     assert_eq!(refused.kind, crate::error::ErrorKind::Unavailable);
 }
+
+/// How many threads work when each waits for all the others that a long turn may have.
+#[test]
+fn a_long_turn_has_the_free_places_as_helpers_and_a_short_one_none() {
+    let pool = QueryPool::start(1, 8, Duration::from_secs(60), MEMORY).unwrap();
+    let places = std::thread::available_parallelism().map_or(1, usize::from).min(2);
+    let all_of = |count: usize| {
+        let all = Arc::new(Barrier::new(count));
+        move |stop: &Stop| {
+            let worked = stop.with_helpers(10, || all.wait());
+            (worked.len(), worked.iter().filter(|it| it.is_leader()).count())
+        }
+    };
+    let (alone, together) = (all_of(1), all_of(places));
+    block_on(async {
+        for _ in 0..3 {
+            let (alone, together) = (alone.clone(), together.clone());
+            let answer = pool.run(organization(1), move |stop, turn| match turn {
+                Turn::Short => {
+                    assert_eq!(alone(stop), (1, 1));
+                    Ok(Step::Long)
+                }
+                Turn::Long => Ok(Step::Answer(together(stop))),
+            });
+            assert_eq!(answer.await.unwrap(), (places, 1));
+        }
+    });
+}
+
+#[test]
+fn turns_and_helpers_together_are_no_more_than_the_places() {
+    let pool = QueryPool::start(3, 8, Duration::from_secs(60), MEMORY).unwrap();
+    let places = std::thread::available_parallelism().map_or(1, usize::from).min(6);
+    let turns = Arc::new(Barrier::new(3));
+    let (working, most) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let query = || {
+        let (turns, working, most) = (Arc::clone(&turns), Arc::clone(&working), Arc::clone(&most));
+        move |stop: &Stop, turn: Turn| {
+            if turn == Turn::Short {
+                return Ok(Step::Long);
+            }
+            turns.wait();
+            stop.with_helpers(10, || {
+                most.fetch_max(working.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                (0..100).for_each(|_| std::thread::yield_now());
+                working.fetch_sub(1, Ordering::SeqCst);
+            });
+            turns.wait();
+            Ok(Step::Answer(()))
+        }
+    };
+    block_on(async {
+        let three = [1, 2, 3].map(|number| pool.run(organization(number), query()));
+        let [one, two, three] = three;
+        let (one, two, three) = tokio::join!(one, two, three);
+        one.and(two).and(three).unwrap();
+    });
+    let most = most.load(Ordering::SeqCst);
+    assert!(most <= places.max(3) as u64, "{most} threads at {places} places");
+}
+
+#[test]
+fn a_panic_of_a_helper_is_one_of_its_query_and_frees_its_place() {
+    let pool = QueryPool::start(1, 8, Duration::from_secs(60), MEMORY).unwrap();
+    let free = || pool.0.shared.places.free();
+    let before = free();
+    block_on(async {
+        let failing = pool.run(organization(1), |stop, turn| {
+            if turn == Turn::Short {
+                return Ok(Step::Long);
+            }
+            let own = std::thread::current().id();
+            stop.with_helpers(10, || assert_eq!(std::thread::current().id(), own, "a helper"));
+            Ok(Step::Answer(()))
+        });
+        let failed = failing.await.is_err();
+        let has_helpers = std::thread::available_parallelism().map_or(1, usize::from) > 1;
+        assert_eq!(failed, has_helpers);
+        assert_eq!(pool.run(organization(1), answer_only(2)).await.unwrap(), 2);
+    });
+    assert_eq!(free(), before);
+}

@@ -1,16 +1,17 @@
 //! The memory of a query, reserved before it is allocated and released when its holder is dropped. A query that needs
 //! more than its budget ends with [`EngineError::OverBudget`] before the allocation.
 
-use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::EngineError;
 
-/// Memory limit of one query in bytes, and its current use. Belongs to the thread that runs the query.
+/// Memory limit of one query in bytes, and its current use, for all threads that work on it. Its numbers say nothing of
+/// other memory, so no order between them and anything else is needed.
 #[derive(Debug)]
 pub struct Budget {
     bytes_max: usize,
-    held: Cell<usize>,
-    most: Cell<usize>,
+    held: AtomicUsize,
+    most: AtomicUsize,
 }
 
 /// A reservation in a budget, released when dropped.
@@ -25,8 +26,8 @@ impl Budget {
     pub fn new(bytes_max: usize) -> Self {
         Budget {
             bytes_max,
-            held: Cell::new(0),
-            most: Cell::new(0),
+            held: AtomicUsize::new(0),
+            most: AtomicUsize::new(0),
         }
     }
 
@@ -42,12 +43,12 @@ impl Budget {
 
     /// Bytes reserved now.
     pub fn held(&self) -> usize {
-        self.held.get()
+        self.held.load(Relaxed)
     }
 
     /// Greatest number of bytes reserved at once.
     pub fn most(&self) -> usize {
-        self.most.get()
+        self.most.load(Relaxed)
     }
 
     /// A reservation of zero bytes.
@@ -78,14 +79,11 @@ impl<'b> Held<'b> {
     /// [`EngineError::OverBudget`]; nothing has changed then.
     pub fn grow(&mut self, bytes: usize) -> Result<(), EngineError> {
         let budget = self.budget;
-        let held = budget.held.get().saturating_add(bytes);
-        if held > budget.bytes_max {
-            return Err(EngineError::OverBudget {
-                bytes_max: budget.bytes_max,
-            });
-        }
-        budget.held.set(held);
-        budget.most.set(budget.most.get().max(held));
+        let bytes_max = budget.bytes_max;
+        let grown = |held: usize| held.checked_add(bytes).filter(|held| *held <= bytes_max);
+        let before = budget.held.fetch_update(Relaxed, Relaxed, grown);
+        let before = before.map_err(|_| EngineError::OverBudget { bytes_max })?;
+        budget.most.fetch_max(before + bytes, Relaxed);
         self.bytes += bytes;
         Ok(())
     }
@@ -105,14 +103,19 @@ impl<'b> Held<'b> {
 
     /// Whether this many more bytes could be reserved.
     pub(super) fn has_room(&self, bytes: usize) -> bool {
-        bytes <= self.budget.bytes_max - self.budget.held.get()
+        bytes <= self.budget.bytes_max - self.budget.held()
     }
 
     /// Releases bytes, at most all.
     pub fn shrink(&mut self, bytes: usize) {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
-        self.budget.held.set(self.budget.held.get() - bytes);
+        self.budget.held.fetch_sub(bytes, Relaxed);
+    }
+
+    /// Takes over another reservation of the same budget.
+    pub(super) fn take_over(&mut self, mut other: Self) {
+        self.bytes += std::mem::take(&mut other.bytes);
     }
 
     /// Changes the reservation to this many bytes.

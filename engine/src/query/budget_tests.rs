@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fastrand::Rng;
 
-use super::{Budget, GroupQuery, Grouping, ScanQuery, Selection, Wanted, scan_within};
+use super::{Budget, GroupQuery, Grouped, Grouping, ScanQuery, Selection, Wanted, scan_within};
 use crate::calendar::Unit;
 use crate::rows::RowsWriter;
 use crate::store::Store;
@@ -108,25 +108,44 @@ fn check_groups(random: &mut Rng, snapshot: &[SeriesSnapshot], points: &[Point],
         ..Wanted::ALL
     };
     let merged = random.bool();
-    let query = GroupQuery {
-        range_ns,
-        step: unit.into(),
-        fields: &fields,
-        metadata: filtered.then_some(&is_odd as _),
-        stop: &|| false,
-        values: &[],
+    let read = |all: &[SeriesSnapshot]| {
+        let query = GroupQuery {
+            range_ns,
+            step: unit.into(),
+            fields: &fields,
+            metadata: filtered.then_some(&is_odd as _),
+            stop: &|| false,
+            values: &[],
+        };
+        let mut grouping = Grouping::new(wanted, budget);
+        for series in all {
+            let source = if merged { 0 } else { series.source };
+            grouping.add(source, series, &query, None)?;
+        }
+        grouping.finish()
     };
-    let mut grouping = Grouping::new(wanted, budget);
-    let mut result = Ok(());
-    for series in snapshot {
-        let source = if merged { 0 } else { series.source };
-        result = result.and_then(|()| grouping.add(source, series, &query, None));
-    }
-    let grouped = match result.and_then(|()| grouping.finish()) {
+    // Different sources may be read by different threads.
+    let together = if merged {
+        snapshot.len().max(1)
+    } else {
+        random.usize(1..5)
+    };
+    let read_by_threads = || {
+        std::thread::scope(|scope| {
+            let parts = snapshot.chunks(together).map(|part| scope.spawn(|| read(part)));
+            let parts: Vec<_> = parts.collect();
+            let mut parts = parts.into_iter().map(|part| part.join().unwrap());
+            let mut grouped = parts.next().unwrap_or_else(|| read(&[]))?;
+            parts.try_for_each(|part| grouped.join(part?, wanted))?;
+            Ok(grouped)
+        })
+    };
+    let grouped: Grouped<'_> = match read_by_threads() {
         Ok(grouped) => grouped,
         Err(EngineError::OverBudget { .. }) => return false,
         Err(other) => panic!("{other}"),
     };
+    assert_eq!(grouped.held.bytes(), budget.held());
     let mut expected = Cells::new();
     let counts =
         |point: &&Point| (range_ns.0..=range_ns.1).contains(&point.at_ns) && (!filtered || point.odd);

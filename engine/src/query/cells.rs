@@ -185,6 +185,19 @@ impl Wanted {
     fn is_before(self, one: (i64, u32), other: (i64, u32)) -> bool {
         if self.descending { one > other } else { one < other }
     }
+
+    /// Sorts cells in place, and drops those that are not wanted.
+    pub(super) fn keep<C: Content>(self, cells: &mut Vec<Cell<C>>, held: &mut Held<'_>) {
+        if !cells.is_sorted_by(|one, other| self.is_before(one.key(), other.key())) {
+            cells.sort_unstable_by(|one, other| match self.descending {
+                true => other.key().cmp(&one.key()),
+                false => one.key().cmp(&other.key()),
+            });
+        }
+        let gone = cells.get(self.rows_max..).unwrap_or_default();
+        held.shrink(gone.iter().map(Cell::heap_bytes).sum());
+        cells.truncate(self.rows_max);
+    }
 }
 
 /// The cells found so far.
@@ -449,15 +462,7 @@ impl<'b, C: Content> Cells<'b, C> {
         let Self {
             wanted, cells, held, ..
         } = self;
-        if !cells.is_sorted_by(|one, other| wanted.is_before(one.key(), other.key())) {
-            cells.sort_unstable_by(|one, other| match wanted.descending {
-                true => other.key().cmp(&one.key()),
-                false => one.key().cmp(&other.key()),
-            });
-        }
-        let gone = cells.get(wanted.rows_max..).unwrap_or_default();
-        held.shrink(gone.iter().map(Cell::heap_bytes).sum());
-        cells.truncate(wanted.rows_max);
+        wanted.keep(cells, held);
         self.settled = cells.len();
         self.last = match cells.last() {
             Some(last) if cells.len() == wanted.rows_max => Some(last.key()),

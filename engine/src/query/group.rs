@@ -98,6 +98,25 @@ impl<'b, C: Content> Grouping<'b, C> {
     }
 }
 
+impl<C: Content> Grouped<'_, C> {
+    /// Adds the cells of other sources, and keeps those that are wanted of all.
+    ///
+    /// # Errors
+    /// [`EngineError::OverBudget`].
+    pub fn join(&mut self, other: Self, wanted: Wanted) -> Result<(), EngineError> {
+        let Grouped { cells, touched, held } = other;
+        self.touched += touched;
+        self.held.reserve(&mut self.cells, cells.len())?;
+        let own_bytes = cells.capacity() * size_of::<Cell<C>>();
+        self.cells.extend(cells);
+        // What the cells point to moves with them.
+        self.held.take_over(held);
+        self.held.shrink(own_bytes);
+        wanted.keep(&mut self.cells, &mut self.held);
+        Ok(())
+    }
+}
+
 impl Grouping<'_> {
     /// Adds a source's rows to cells with the number `source`: that of the source, or the same one for all sources to
     /// be merged. `numbers` contains the number of each field in the cells; without it, that is the field's index in

@@ -1,5 +1,7 @@
 //! Reads the cells of a grouped query, from rollups where sums and extremes are enough, otherwise from rows.
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+
 use engine::query::{Completion, Content, Ends, GroupQuery, Grouped, Grouping as Cells, Statistics, Wanted};
 use engine::{Aggregate, LocalStep};
 
@@ -7,7 +9,7 @@ use super::Aggregation;
 use super::coverage::{Coverage, SourceFields};
 use super::plan::{FoundSeries, Plan, ReachedSeries, Tests};
 use super::table::Computed;
-use crate::error::ServiceError;
+use crate::error::{ErrorKind, ServiceError};
 use crate::query_pool::Stop;
 
 /// What to read.
@@ -24,7 +26,7 @@ pub(super) struct Reading<'r> {
 }
 
 /// The content of a cell, from which aggregations take their values.
-pub(super) trait Aggregated: Content + From<Statistics> {
+pub(super) trait Aggregated: Content + From<Statistics> + Send {
     /// Adds a series to the cells with the number `source`.
     fn add(
         cells: &mut Cells<'_, Self>,
@@ -137,11 +139,61 @@ impl Aggregated for Statistics {
 }
 
 impl Plan {
-    /// Reads the wanted cells.
+    /// Reads the wanted cells, with the help of other threads where they have several groups.
     pub(super) fn cells<'b, C: Aggregated>(
         &self,
         reading: &Reading<'_>,
         wanted: Wanted,
+        stop: &'b Stop,
+    ) -> Result<Grouped<'b, C>, ServiceError> {
+        let all = reading.reached.series.as_slice();
+        let portions = portions(all);
+        let found = if portions.len() < 2 {
+            self.cells_of(reading, wanted, [all], stop)?
+        } else {
+            match self.cells_with_helpers(reading, wanted, &portions, stop) {
+                // Each thread holds the wanted cells of its groups: one alone may need less than all together.
+                Err(error) if error.kind == ErrorKind::Validation => {
+                    self.cells_of(reading, wanted, [all], stop)?
+                }
+                found => found?,
+            }
+        };
+        stop.touched(found.touched);
+        Ok(found)
+    }
+
+    fn cells_with_helpers<'b, C: Aggregated>(
+        &self,
+        reading: &Reading<'_>,
+        wanted: Wanted,
+        portions: &[&[ReachedSeries]],
+        stop: &'b Stop,
+    ) -> Result<Grouped<'b, C>, ServiceError> {
+        let (taken, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let next = || {
+            let portion = portions.get(taken.fetch_add(1, Relaxed)).copied();
+            portion.filter(|_| !failed.load(Relaxed))
+        };
+        let read = || {
+            let found = self.cells_of::<C>(reading, wanted, std::iter::from_fn(next), stop);
+            failed.fetch_or(found.is_err(), Relaxed);
+            found
+        };
+        let mut parts = stop.with_helpers(portions.len() - 1, read).into_iter();
+        let mut found = parts
+            .next()
+            .ok_or_else(|| ServiceError::internal("BUG: nothing was read"))??;
+        parts
+            .try_for_each(|part| Ok(found.join(part?, wanted)?))
+            .map(|()| found)
+    }
+
+    fn cells_of<'s, 'b, C: Aggregated>(
+        &self,
+        reading: &Reading<'_>,
+        wanted: Wanted,
+        portions: impl IntoIterator<Item = &'s [ReachedSeries]>,
         stop: &'b Stop,
     ) -> Result<Grouped<'b, C>, ServiceError> {
         let filter = |text: Option<&str>| self.passes(text);
@@ -149,7 +201,7 @@ impl Plan {
         let mut cells = Cells::new(wanted, stop.budget());
         let tests = Tests::of(self);
         let filters = tests.filters(self);
-        for reached in &reading.reached.series {
+        for reached in portions.into_iter().flatten() {
             let completion = Completion {
                 quantiles: reading.quantiles,
                 is_merged: reading.reached.groups[reached.group as usize].series > 1,
@@ -185,8 +237,28 @@ impl Plan {
                 &completion,
             )?;
         }
-        let found = C::finish(cells, reading.step)?;
-        stop.touched(found.touched);
-        Ok(found)
+        C::finish(cells, reading.step)
     }
+}
+
+/// Number of portions at most: several for each thread, so that none waits long for the others at the end.
+const PORTIONS_MAX: usize = 64;
+/// Least number of series in a portion that is not the last one: opening fewer takes no longer than sharing them.
+const PORTION_SERIES_MIN: usize = 16;
+
+/// Divides series between groups, so that each cell is of one portion.
+fn portions(series: &[ReachedSeries]) -> Vec<&[ReachedSeries]> {
+    let least = series.len().div_ceil(PORTIONS_MAX).max(PORTION_SERIES_MIN);
+    let mut portions = Vec::new();
+    let mut rest = series;
+    while let Some(last) = rest.get(least - 1) {
+        let past = rest.partition_point(|it| it.group <= last.group);
+        let (portion, behind) = rest.split_at(past);
+        portions.push(portion);
+        rest = behind;
+    }
+    if !rest.is_empty() {
+        portions.push(rest);
+    }
+    portions
 }

@@ -5,6 +5,7 @@ mod forgotten;
 mod grouping;
 mod inputs;
 mod listing;
+mod many;
 mod matchers;
 mod random;
 mod restarts;

@@ -1,0 +1,76 @@
+//! Helpers: threads that share the work of a long turn while cores have no query to run. They last as long as the turn
+//! needs them. Turns and helpers together are at most as many as there are places, which are the cores, but at most twice
+//! the configured threads: a query that comes alone has all of them, and many at once have a thread each.
+
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
+use std::thread::{self, available_parallelism};
+
+use super::Stop;
+
+/// The places that are free; negative while more turns run than there are places.
+pub(super) struct Places(AtomicIsize);
+
+/// A place that is taken; free again when dropped.
+pub(super) struct Place<'p>(&'p Places);
+
+impl Places {
+    pub(super) fn new(threads: usize) -> Self {
+        let cores = available_parallelism().map_or(1, usize::from);
+        Places(AtomicIsize::new(cores.min(2 * threads) as isize))
+    }
+
+    /// Takes a place for a turn, whether or not one is free.
+    pub(super) fn take(&self) -> Place<'_> {
+        self.0.fetch_sub(1, Relaxed);
+        Place(self)
+    }
+
+    #[cfg(test)]
+    pub(super) fn free(&self) -> isize {
+        self.0.load(Relaxed)
+    }
+
+    /// Takes a place that is free.
+    fn take_free(&self) -> Option<Place<'_>> {
+        let less = |free: isize| (free > 0).then_some(free - 1);
+        self.0.fetch_update(Relaxed, Relaxed, less).ok()?;
+        Some(Place(self))
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.0.fetch_add(1, Relaxed);
+    }
+}
+
+impl Stop {
+    /// Runs `work` on this thread and, in a long turn, at the same time on helpers, up to this many. Returns what each
+    /// returned, that of this thread first.
+    pub fn with_helpers<R: Send>(&self, helpers_max: usize, work: impl Fn() -> R + Sync) -> Vec<R> {
+        let places = &self.shared.places;
+        let helpers_max = if self.is_long { helpers_max } else { 0 };
+        thread::scope(|scope| {
+            let work = &work;
+            let helpers = (0..helpers_max).map_while(|_| {
+                let place = places.take_free()?;
+                let help = move || {
+                    let _place = place;
+                    crate::priority::lower();
+                    work()
+                };
+                // Without another thread, the work takes longer.
+                let named = thread::Builder::new().name("query-helper".to_owned());
+                named.spawn_scoped(scope, help).ok()
+            });
+            let helpers: Vec<_> = helpers.collect();
+            let mut all = vec![work()];
+            for helper in helpers {
+                // A panic is one of the query.
+                all.push(helper.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            }
+            all
+        })
+    }
+}
