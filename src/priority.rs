@@ -5,8 +5,21 @@
 /// progress.
 const NICENESS: i32 = 5;
 
+/// Niceness of the helpers of a query: about a third of the weight of queries, so that a small one that shares a core
+/// with a helper still ends within its short turn.
+const HELPER_NICENESS: i32 = 10;
+
 /// Lowers the priority of the calling thread.
 pub fn lower() {
+    set(NICENESS);
+}
+
+/// Lowers the priority of the calling thread, which helps a query.
+pub fn lower_for_help() {
+    set(HELPER_NICENESS);
+}
+
+fn set(niceness: i32) {
     // If the kernel refuses, the thread keeps its normal priority: others become slower, but nothing breaks.
-    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS);
+    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), niceness);
 }

@@ -1,6 +1,6 @@
-//! Helpers: threads that share the work of a long turn while cores have no query to run. They last as long as the turn
-//! needs them. Turns and helpers together are at most as many as there are places, which are the cores, but at most twice
-//! the configured threads: a query that comes alone has all of them, and many at once have a thread each.
+//! Helpers: threads that share the work of a long turn while cores have no query to run. There are as many places for
+//! turns and helpers as there are cores, but at most twice as many as configured threads. A turn takes a place whether or
+//! not one is free; a helper takes a free one, and leaves when a turn has come for which there is none.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
@@ -8,7 +8,7 @@ use std::thread::{self, available_parallelism};
 
 use super::Stop;
 
-/// The places that are free; negative while more turns run than there are places.
+/// How many places are free.
 pub(super) struct Places(AtomicIsize);
 
 /// A place that is taken; free again when dropped.
@@ -26,7 +26,7 @@ impl Places {
         Place(self)
     }
 
-    #[cfg(test)]
+    /// The places that are free; negative while there are too few.
     pub(super) fn free(&self) -> isize {
         self.0.load(Relaxed)
     }
@@ -45,10 +45,24 @@ impl Drop for Place<'_> {
     }
 }
 
+/// Who works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Worker {
+    /// The thread of the turn.
+    Turn,
+    /// A thread that helps it.
+    Helper,
+}
+
 impl Stop {
+    /// Whether a worker should take another portion of the work: a helper leaves its place to a turn.
+    pub fn goes_on(&self, worker: Worker) -> bool {
+        worker == Worker::Turn || self.shared.places.free() >= 0
+    }
+
     /// Runs `work` on this thread and, in a long turn, at the same time on helpers, up to this many. Returns what each
     /// returned, that of this thread first.
-    pub fn with_helpers<R: Send>(&self, helpers_max: usize, work: impl Fn() -> R + Sync) -> Vec<R> {
+    pub fn with_helpers<R: Send>(&self, helpers_max: usize, work: impl Fn(Worker) -> R + Sync) -> Vec<R> {
         let places = &self.shared.places;
         let helpers_max = if self.is_long { helpers_max } else { 0 };
         thread::scope(|scope| {
@@ -57,15 +71,15 @@ impl Stop {
                 let place = places.take_free()?;
                 let help = move || {
                     let _place = place;
-                    crate::priority::lower();
-                    work()
+                    crate::priority::lower_for_help();
+                    work(Worker::Helper)
                 };
                 // Without another thread, the work takes longer.
                 let named = thread::Builder::new().name("query-helper".to_owned());
                 named.spawn_scoped(scope, help).ok()
             });
             let helpers: Vec<_> = helpers.collect();
-            let mut all = vec![work()];
+            let mut all = vec![work(Worker::Turn)];
             for helper in helpers {
                 // A panic is one of the query.
                 all.push(helper.join().unwrap_or_else(|panic| resume_unwind(panic)));

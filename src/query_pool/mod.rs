@@ -1,4 +1,4 @@
-//! The thread pool that scans and aggregates. It has few threads, so that queries do not take the cores that ingest
+//! The thread pool that scans and aggregates. It has few threads, so that many queries do not take the cores that ingest
 //! needs; a bounded queue, so that excess queries are refused immediately; and a lower priority, so that a full scan
 //! does not delay an acknowledgement. A query whose client has gone, or whose time is up, stops at the next block.
 //!
@@ -27,6 +27,7 @@ use crate::error::{ErrorKind, ServiceError};
 use crate::ids::ObjectId;
 use crate::metrics::{Distribution, Histogram};
 use helpers::Places;
+pub use helpers::Worker;
 use turns::Turns;
 
 /// The pool. Cheap to clone; its threads end when the last clone is dropped.

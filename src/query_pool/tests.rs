@@ -228,7 +228,7 @@ fn a_long_turn_has_the_free_places_as_helpers_and_a_short_one_none() {
     let all_of = |count: usize| {
         let all = Arc::new(Barrier::new(count));
         move |stop: &Stop| {
-            let worked = stop.with_helpers(10, || all.wait());
+            let worked = stop.with_helpers(10, |_| all.wait());
             (worked.len(), worked.iter().filter(|it| it.is_leader()).count())
         }
     };
@@ -261,7 +261,7 @@ fn turns_and_helpers_together_are_no_more_than_the_places() {
                 return Ok(Step::Long);
             }
             turns.wait();
-            stop.with_helpers(10, || {
+            stop.with_helpers(10, |_| {
                 most.fetch_max(working.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                 (0..100).for_each(|_| std::thread::yield_now());
                 working.fetch_sub(1, Ordering::SeqCst);
@@ -290,8 +290,7 @@ fn a_panic_of_a_helper_is_one_of_its_query_and_frees_its_place() {
             if turn == Turn::Short {
                 return Ok(Step::Long);
             }
-            let own = std::thread::current().id();
-            stop.with_helpers(10, || assert_eq!(std::thread::current().id(), own, "a helper"));
+            stop.with_helpers(10, |worker| assert_eq!(worker, Worker::Turn));
             Ok(Step::Answer(()))
         });
         let failed = failing.await.is_err();
@@ -300,4 +299,26 @@ fn a_panic_of_a_helper_is_one_of_its_query_and_frees_its_place() {
         assert_eq!(pool.run(organization(1), answer_only(2)).await.unwrap(), 2);
     });
     assert_eq!(free(), before);
+}
+
+#[test]
+fn a_helper_leaves_its_place_to_a_turn() {
+    let pool = QueryPool::start(3, 8, Duration::from_secs(60), MEMORY).unwrap();
+    let places = &pool.0.shared.places;
+    let answer = block_on(pool.run(organization(1), {
+        let shared = Arc::clone(&pool.0.shared);
+        move |stop, turn| {
+            if turn == Turn::Short {
+                return Ok(Step::Long);
+            }
+            let goes_on = || [Worker::Turn, Worker::Helper].map(|worker| stop.goes_on(worker));
+            let alone = goes_on();
+            let others: Vec<_> = (0..=shared.places.free()).map(|_| shared.places.take()).collect();
+            let crowded = goes_on();
+            drop(others);
+            Ok(Step::Answer([alone, crowded, goes_on()]))
+        }
+    }));
+    assert_eq!(answer.unwrap(), [[true, true], [true, false], [true, true]]);
+    assert!(places.free() > 0);
 }

@@ -78,6 +78,9 @@ impl<'b> Held<'b> {
     /// # Errors
     /// [`EngineError::OverBudget`]; nothing has changed then.
     pub fn grow(&mut self, bytes: usize) -> Result<(), EngineError> {
+        if bytes == 0 {
+            return Ok(());
+        }
         let budget = self.budget;
         let bytes_max = budget.bytes_max;
         let grown = |held: usize| held.checked_add(bytes).filter(|held| *held <= bytes_max);
@@ -109,8 +112,10 @@ impl<'b> Held<'b> {
     /// Releases bytes, at most all.
     pub fn shrink(&mut self, bytes: usize) {
         let bytes = bytes.min(self.bytes);
-        self.bytes -= bytes;
-        self.budget.held.fetch_sub(bytes, Relaxed);
+        if bytes > 0 {
+            self.bytes -= bytes;
+            self.budget.held.fetch_sub(bytes, Relaxed);
+        }
     }
 
     /// Takes over another reservation of the same budget.

@@ -136,7 +136,7 @@ fn check_groups(random: &mut Rng, snapshot: &[SeriesSnapshot], points: &[Point],
             let parts: Vec<_> = parts.collect();
             let mut parts = parts.into_iter().map(|part| part.join().unwrap());
             let mut grouped = parts.next().unwrap_or_else(|| read(&[]))?;
-            parts.try_for_each(|part| grouped.join(part?, wanted))?;
+            grouped.join(parts.collect::<Result<_, _>>()?, wanted)?;
             Ok(grouped)
         })
     };

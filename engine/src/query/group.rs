@@ -103,15 +103,18 @@ impl<C: Content> Grouped<'_, C> {
     ///
     /// # Errors
     /// [`EngineError::OverBudget`].
-    pub fn join(&mut self, other: Self, wanted: Wanted) -> Result<(), EngineError> {
-        let Grouped { cells, touched, held } = other;
-        self.touched += touched;
-        self.held.reserve(&mut self.cells, cells.len())?;
-        let own_bytes = cells.capacity() * size_of::<Cell<C>>();
-        self.cells.extend(cells);
-        // What the cells point to moves with them.
-        self.held.take_over(held);
-        self.held.shrink(own_bytes);
+    pub fn join(&mut self, others: Vec<Self>, wanted: Wanted) -> Result<(), EngineError> {
+        let more = others.iter().map(|other| other.cells.len()).sum();
+        self.held.reserve(&mut self.cells, more)?;
+        for other in others {
+            let Grouped { cells, touched, held } = other;
+            self.touched += touched;
+            let own_bytes = cells.capacity() * size_of::<Cell<C>>();
+            self.cells.extend(cells);
+            // What the cells point to moves with them.
+            self.held.take_over(held);
+            self.held.shrink(own_bytes);
+        }
         wanted.keep(&mut self.cells, &mut self.held);
         Ok(())
     }

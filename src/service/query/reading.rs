@@ -1,9 +1,12 @@
 //! Reads the cells of a grouped query, from rollups where sums and extremes are enough, otherwise from rows.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use engine::query::{Completion, Content, Ends, GroupQuery, Grouped, Grouping as Cells, Statistics, Wanted};
-use engine::{Aggregate, LocalStep};
+use engine::query::{
+    Cell, Completion, Content, Ends, GroupQuery, Grouped, Grouping as Cells, Statistics, Wanted,
+};
+use engine::{Aggregate, EngineError, LocalStep};
 
 use super::Aggregation;
 use super::coverage::{Coverage, SourceFields};
@@ -147,46 +150,59 @@ impl Plan {
         stop: &'b Stop,
     ) -> Result<Grouped<'b, C>, ServiceError> {
         let all = reading.reached.series.as_slice();
-        let portions = portions(all);
-        let found = if portions.len() < 2 {
-            self.cells_of(reading, wanted, [all], stop)?
-        } else {
-            match self.cells_with_helpers(reading, wanted, &portions, stop) {
-                // Each thread holds the wanted cells of its groups: one alone may need less than all together.
-                Err(error) if error.kind == ErrorKind::Validation => {
-                    self.cells_of(reading, wanted, [all], stop)?
-                }
-                found => found?,
-            }
+        let found = match self.cells_with_helpers(reading, wanted, stop)? {
+            Some(found) => found,
+            None => self.cells_of(reading, wanted, [all], (stop, &|| stop.now()))?,
         };
         stop.touched(found.touched);
         Ok(found)
     }
 
+    /// `None` if one thread has to read all: there is nothing to divide, or what the threads hold together exceeds the
+    /// budget, which may suffice for one.
     fn cells_with_helpers<'b, C: Aggregated>(
         &self,
         reading: &Reading<'_>,
         wanted: Wanted,
-        portions: &[&[ReachedSeries]],
         stop: &'b Stop,
-    ) -> Result<Grouped<'b, C>, ServiceError> {
-        let (taken, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let next = || {
-            let portion = portions.get(taken.fetch_add(1, Relaxed)).copied();
-            portion.filter(|_| !failed.load(Relaxed))
+    ) -> Result<Option<Grouped<'b, C>>, ServiceError> {
+        let portions = portions(&reading.reached.series);
+        // Each thread may hold as many cells as the answer has.
+        let cells_bytes = wanted.rows_max.saturating_mul(2 * size_of::<Cell<C>>());
+        let threads_max = match wanted.rows_max {
+            usize::MAX => portions.len(),
+            _ => portions.len().min(stop.budget().bytes_max() / cells_bytes.max(1)),
         };
-        let read = || {
-            let found = self.cells_of::<C>(reading, wanted, std::iter::from_fn(next), stop);
-            failed.fetch_or(found.is_err(), Relaxed);
-            found
+        if threads_max < 2 {
+            return Ok(None);
+        }
+        let taken = AtomicUsize::new(0);
+        // The error of the thread that failed first; the others stop.
+        let failed = OnceLock::new();
+        let stop_now = || failed.get().is_some() || stop.now();
+        let parts = stop.with_helpers(threads_max - 1, |worker| {
+            let next = || {
+                let index = stop.goes_on(worker).then(|| taken.fetch_add(1, Relaxed));
+                portions.get(index?).copied()
+            };
+            let found = self.cells_of::<C>(reading, wanted, std::iter::from_fn(next), (stop, &stop_now));
+            found.map_err(|error| failed.set(error)).ok()
+        });
+        let are_many = parts.len() > 1;
+        match failed.into_inner() {
+            Some(error) if are_many && error.kind == ErrorKind::Validation => return Ok(None),
+            Some(error) => return Err(error),
+            None => {}
+        }
+        let mut parts: Vec<_> = parts.into_iter().flatten().collect();
+        let Some(mut found) = parts.pop() else {
+            return Ok(None);
         };
-        let mut parts = stop.with_helpers(portions.len() - 1, read).into_iter();
-        let mut found = parts
-            .next()
-            .ok_or_else(|| ServiceError::internal("BUG: nothing was read"))??;
-        parts
-            .try_for_each(|part| Ok(found.join(part?, wanted)?))
-            .map(|()| found)
+        match found.join(parts, wanted) {
+            Ok(()) => Ok(Some(found)),
+            Err(EngineError::OverBudget { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn cells_of<'s, 'b, C: Aggregated>(
@@ -194,10 +210,9 @@ impl Plan {
         reading: &Reading<'_>,
         wanted: Wanted,
         portions: impl IntoIterator<Item = &'s [ReachedSeries]>,
-        stop: &'b Stop,
+        (stop, stop_now): (&'b Stop, &dyn Fn() -> bool),
     ) -> Result<Grouped<'b, C>, ServiceError> {
         let filter = |text: Option<&str>| self.passes(text);
-        let stop_now = || stop.now();
         let mut cells = Cells::new(wanted, stop.budget());
         let tests = Tests::of(self);
         let filters = tests.filters(self);
@@ -216,7 +231,7 @@ impl Plan {
                 step: reading.step,
                 fields,
                 metadata: self.filter.as_ref().map(|_| &filter as _),
-                stop: &stop_now,
+                stop: stop_now,
                 values,
             };
             let fields = &covered.values;
@@ -241,7 +256,7 @@ impl Plan {
     }
 }
 
-/// Number of portions at most: several for each thread, so that none waits long for the others at the end.
+/// Number of portions at most: many, so that no thread waits long for the others at the end.
 const PORTIONS_MAX: usize = 64;
 /// Least number of series in a portion that is not the last one: opening fewer takes no longer than sharing them.
 const PORTION_SERIES_MIN: usize = 16;
