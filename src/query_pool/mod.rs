@@ -7,12 +7,12 @@
 //! thread in addition to the configured number that runs only short turns, so that small queries never wait behind
 //! another organization's scans.
 //!
-//! A long turn may divide its work among helpers while there are cores to spare (`helpers`).
+//! A long turn may divide its work among helpers while there are cores to spare (`places`).
 //!
 //! Each query accounts for its memory (`Stop::budget`), so the memory of all queries is limited by the number of
 //! threads.
 
-mod helpers;
+mod places;
 mod turns;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,8 +26,8 @@ use tokio::sync::oneshot;
 use crate::error::{ErrorKind, ServiceError};
 use crate::ids::ObjectId;
 use crate::metrics::{Distribution, Histogram};
-use helpers::Places;
-pub use helpers::Worker;
+use places::Places;
+pub use places::Worker;
 use turns::Turns;
 
 /// The pool. Cheap to clone; its threads end when the last clone is dropped.
