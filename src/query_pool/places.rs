@@ -1,6 +1,6 @@
-//! Places for turns and helpers. Helpers are threads that share the work of a long turn while cores have no query to run.
-//! There are as many places as cores, but at most twice as many as configured threads. A turn takes a place whether or
-//! not one is free; a helper takes a free one, and leaves when a turn has come for which there is none.
+//! Places for turns and helpers. Helpers are threads that share the work of a long turn while cores have no query to
+//! run. There are as many places as cores, but at most twice as many as configured threads. A turn takes a place whether
+//! or not one is free; a helper takes a free one, and leaves when a turn has come for which there is none.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
