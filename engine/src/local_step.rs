@@ -67,12 +67,7 @@ impl<'z> LocalStep<'z> {
                 let mut start_ns = self.clock_start_ns(at_ns);
                 // A step may have no earlier instant of its own.
                 loop {
-                    let before_ns = start_ns;
-                    start_ns = match self.clocked.next_ns(start_ns) {
-                        next_ns if next_ns > before_ns => next_ns,
-                        // At the end of time, no step follows.
-                        _ => i64::MAX,
-                    };
+                    start_ns = self.clocked.next_ns(start_ns);
                     let earlier_ns = earlier.than_ns(start_ns);
                     if start_ns == i64::MAX || earlier_ns > at_ns {
                         return if start_ns == i64::MAX {
@@ -98,8 +93,7 @@ impl<'z> LocalStep<'z> {
         let mut start_ns = clocked.start_ns(near_ns);
         loop {
             let next_ns = clocked.next_ns(start_ns);
-            // At the end of time, no step follows.
-            if next_ns == i64::MAX || next_ns <= start_ns || earlier_ns(next_ns) > at_ns {
+            if next_ns == i64::MAX || earlier_ns(next_ns) > at_ns {
                 break;
             }
             start_ns = next_ns;

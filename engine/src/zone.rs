@@ -234,8 +234,12 @@ impl<'z> Clocked<'z> {
                 // A date that the zone skipped has no instant of its own.
                 loop {
                     let next_ns = zone.first_at(reading_ns);
-                    if next_ns > at_ns || reading_ns == i64::MAX {
+                    if next_ns > at_ns {
                         return next_ns;
+                    }
+                    // At the end of time, no step follows.
+                    if reading_ns == i64::MAX {
+                        return i64::MAX;
                     }
                     reading_ns = dates.next_ns(reading_ns);
                 }
