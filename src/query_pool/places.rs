@@ -55,6 +55,11 @@ pub enum Worker {
 }
 
 impl Stop {
+    /// Whether work is worth dividing: in a long turn, while places are free.
+    pub fn may_have_helpers(&self) -> bool {
+        self.is_long && self.shared.places.free() > 0
+    }
+
     /// Whether a worker should take another portion of the work: a helper leaves its place to a turn.
     pub fn goes_on(&self, worker: Worker) -> bool {
         worker == Worker::Turn || self.shared.places.free() >= 0
@@ -64,7 +69,7 @@ impl Stop {
     /// returned, that of this thread first.
     pub fn with_helpers<R: Send>(&self, helpers_max: usize, work: impl Fn(Worker) -> R + Sync) -> Vec<R> {
         let places = &self.shared.places;
-        let helpers_max = if self.is_long { helpers_max } else { 0 };
+        let helpers_max = if self.may_have_helpers() { helpers_max } else { 0 };
         thread::scope(|scope| {
             let work = &work;
             let helpers = (0..helpers_max).map_while(|_| {

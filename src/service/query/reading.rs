@@ -158,14 +158,17 @@ impl Plan {
         Ok(found)
     }
 
-    /// `None` if one thread has to read all: there is nothing to divide, or what the threads hold together exceeds the
-    /// budget, which may suffice for one.
+    /// `None` if one thread has to read all: there is nothing to divide or nobody to help, or what the threads hold
+    /// together exceeds the budget, which may suffice for one.
     fn cells_with_helpers<'b, C: Aggregated>(
         &self,
         reading: &Reading<'_>,
         wanted: Wanted,
         stop: &'b Stop,
     ) -> Result<Option<Grouped<'b, C>>, ServiceError> {
+        if !stop.may_have_helpers() {
+            return Ok(None);
+        }
         let portions = portions(&reading.reached.series);
         // Each thread may hold as many cells as the answer has.
         let cells_bytes = wanted.rows_max.saturating_mul(2 * size_of::<Cell<C>>());
