@@ -70,20 +70,10 @@ impl FromStr for ObjectId {
     type Err = MalformedId;
 
     fn from_str(text: &str) -> Result<Self, MalformedId> {
-        let hex: &[u8; 2 * ID_BYTES] = text.as_bytes().try_into().map_err(|_| MalformedId)?;
+        let digits: &[u8; 2 * ID_BYTES] = text.as_bytes().try_into().map_err(|_| MalformedId)?;
         let mut bytes = [0; ID_BYTES];
-        for (byte, pair) in bytes.iter_mut().zip(hex.chunks_exact(2)) {
-            *byte = digit(pair[0])? << 4 | digit(pair[1])?;
-        }
+        hex::read(digits, &mut bytes).ok_or(MalformedId)?;
         Ok(Self(bytes))
-    }
-}
-
-fn digit(character: u8) -> Result<u8, MalformedId> {
-    match character {
-        b'0'..=b'9' => Ok(character - b'0'),
-        b'a'..=b'f' => Ok(character - b'a' + 10),
-        _ => Err(MalformedId),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The command line of tidewatch.
 
+mod allocator;
 mod bridge_command;
 mod cluster_command;
 mod import_command;
@@ -14,6 +15,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use allocator::Allocator;
 use bridge_command::BridgeCommand;
 use clap::{Args, Parser, Subcommand, value_parser};
 use cluster_command::ClusterCommand;
@@ -32,10 +34,8 @@ use tidewatch::startup::{self, StartupError, StopSignals};
 use tidewatch::timestamp::format_timestamp_ns;
 use tokio_util::sync::CancellationToken;
 
-/// Requests allocate on one thread and free on another, and merges allocate by the megabyte. With both, glibc's
-/// allocator causes page faults, which stop all threads of the process.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: Allocator = Allocator;
 
 /// The environment variable with the key of `evaluate`, `bridge`, `import` and `mcp`, if nothing else has it.
 const KEY_VARIABLE: &str = "TIDEWATCH_KEY";

@@ -192,6 +192,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     ("import_command", ALL),
     ("mcp_command", ALL),
     ("progress_bar", ALL),
+    ("allocator", &[]),
     ("lib", ALL),
 ];
 

@@ -247,11 +247,10 @@ impl Handler<Applied> for BucketActor {
             }
         }
         // After the rows are stored: those that wait are compared with them.
-        let address = context.address();
         ended
             .freed
             .into_iter()
-            .for_each(|series| intake.wake(series, &address));
+            .for_each(|series| intake.wake(series, &context.address()));
         intake.hand_out();
     }
 }
