@@ -182,20 +182,22 @@ fn routes(operator: bool) -> Vec<Route> {
 
 /// Registers all routes. An unknown path is 404; an unsupported method is 405 with `Allow`.
 ///
-/// A path with ids is a regular expression, which is slow to compare. Such paths are in scopes by their first words, so
-/// that a request is compared only with those that begin like its own.
+/// A path with ids is a regular expression, which is slow to compare. Such paths are in scopes by their first words and by
+/// their length in words, so that a request is compared only with those that begin like its own and are as long.
 pub fn register(config: &mut ServiceConfig, node: &Node) {
-    let mut scopes: BTreeMap<&str, Vec<Resource>> = BTreeMap::new();
+    let mut scopes: BTreeMap<(&str, usize), Vec<Resource>> = BTreeMap::new();
     for (number, Route { path, endpoints }) in (0..).zip(routes(node.has_operator())) {
         let scope = scope_of(path);
         let resource = resource(&path[scope.len()..], endpoints).guard(setting_route(number));
         match scope {
             "" => _ = config.service(resource),
-            _ => scopes.entry(scope).or_default().push(resource),
+            _ => scopes.entry((scope, words_of(path))).or_default().push(resource),
         }
     }
-    for (scope, resources) in scopes {
-        config.service(resources.into_iter().fold(web::scope(scope), Scope::service));
+    for ((scope, words), resources) in scopes {
+        let of_length = fn_guard(move |context| words_of(context.head().uri.path()) == words);
+        let scope = web::scope(scope).guard(of_length);
+        config.service(resources.into_iter().fold(scope, Scope::service));
     }
     config.default_service(web::to(unknown_route));
 }
@@ -207,6 +209,11 @@ fn scope_of(path: &str) -> &str {
         Some((end, _)) if path.contains('{') => &path[..end],
         _ => "",
     }
+}
+
+/// The length of a path. An id is one word: the router leaves an encoded slash in it as it is.
+fn words_of(path: &str) -> usize {
+    path.matches('/').count()
 }
 
 /// Returns the paths of all routes, indexed by route number.
