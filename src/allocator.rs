@@ -10,7 +10,7 @@
 
 #![allow(
     unsafe_code,
-    reason = "an allocator is unsafe to implement; the proof stands beside each use"
+    reason = "an allocator has no safe interface; the proof stands beside each use"
 )]
 
 use std::alloc::{GlobalAlloc, Layout};
