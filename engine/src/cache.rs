@@ -57,8 +57,7 @@ pub(crate) enum Part {
 #[derive(Clone)]
 pub(crate) enum Value {
     Footer(FooterEntry),
-    /// `None`: the block does not store the level.
-    Starts(Option<Arc<[i64]>>),
+    Starts(Arc<[i64]>),
     /// `None`: the block does not store row counts.
     Rows(Option<Arc<[u64]>>),
     /// Includes the start times, so that a query of one field needs only this entry.
@@ -76,7 +75,7 @@ impl Weighter<Key, Value> for Weigh {
             Value::Footer(entry) => {
                 size_of::<BlockSummary>() + size_of_val::<[FieldSummary]>(&entry.summary.fields)
             }
-            Value::Starts(starts) => starts.as_deref().map_or(0, size_of_val),
+            Value::Starts(starts) => size_of_val::<[i64]>(starts),
             Value::Rows(rows) => rows.as_deref().map_or(0, size_of_val),
             // The start times are shared, but the other owners may already have been evicted.
             Value::Aggregates(cells) => {

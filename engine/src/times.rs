@@ -64,6 +64,18 @@ impl Times<'_> {
         }
     }
 
+    /// The same. Does not search if the time is behind as many of the rows as expected: cells often have as many rows
+    /// as the one before.
+    #[inline]
+    pub(crate) fn first_near(&self, rows: Range<usize>, moment_ns: i64, expected: usize) -> usize {
+        let row = rows.start.saturating_add(expected);
+        let is_past = |row: usize| row >= rows.end || self.get(row) >= moment_ns;
+        if row <= rows.end && is_past(row) && (expected == 0 || !is_past(row - 1)) {
+            return row;
+        }
+        self.first_at(rows, moment_ns)
+    }
+
     /// The rows with timestamps in this range, both ends inclusive.
     pub(crate) fn within(&self, (start_ns, end_ns): (i64, i64)) -> Range<usize> {
         let first = self.first_at(0..self.len(), start_ns);
@@ -112,6 +124,11 @@ mod tests {
                         .max(listed.partition_point(|it| *it < one));
                 assert_eq!(even.within((one, other)), expected, "{listed:?} {one} {other}");
                 assert_eq!(plain.within((one, other)), expected, "{listed:?} {one} {other}");
+                let start = random.usize(..=rows);
+                let (rest, near) = (start..random.usize(start..=rows), random.usize(..6));
+                let first = even.first_at(rest.clone(), one);
+                assert_eq!(even.first_near(rest.clone(), one, near), first);
+                assert_eq!(plain.first_near(rest, one, near), first);
             }
         }
     }

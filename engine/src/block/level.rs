@@ -2,6 +2,7 @@
 //! decoding those for each query would cost more than everything else.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use super::{Block, BlockId, BlockReader, FieldSummary};
 use crate::EngineError;
@@ -15,6 +16,27 @@ const CELLS_KEPT: usize = 64;
 /// Larger levels are cached if each cell stands for at least this many rows. Otherwise they would be larger than the
 /// block, and are decoded for each query.
 const ROWS_PER_CELL_MIN: u64 = 24;
+
+/// Rollup levels of a block that were looked for and are not stored. All queries share it with the block's summary, so
+/// that small blocks, which store none, cost no search of the cache for each level.
+#[derive(Debug, Default)]
+pub(crate) struct MissingLevels(AtomicU8);
+
+impl MissingLevels {
+    fn has(&self, level: usize) -> bool {
+        self.0.load(Relaxed) & (1 << level) != 0
+    }
+
+    fn insert(&self, level: usize) {
+        self.0.fetch_or(1 << level, Relaxed);
+    }
+}
+
+impl Clone for MissingLevels {
+    fn clone(&self) -> Self {
+        MissingLevels(AtomicU8::new(self.0.load(Relaxed)))
+    }
+}
 
 /// The cells of one level of one block.
 pub(crate) struct Level<'a> {
@@ -118,23 +140,27 @@ impl Block {
         level: usize,
         cache: &'a Cache,
     ) -> Result<Option<Level<'a>>, EngineError> {
+        if self.summary.missing_levels.has(level) {
+            return Ok(None);
+        }
         let key = self.key(Part::Starts { level: level as u8 });
         let (starts_ns, cache) = match cache.get(&key) {
             Some(Value::Starts(kept)) => (kept, Some(cache)),
             _ => {
-                let starts = BlockReader::new(self)?.rollup_starts_ns(level)?;
-                let starts: Option<Arc<[i64]>> = starts.map(Into::into);
-                let few = starts
-                    .as_ref()
-                    .is_none_or(|starts| starts.len() <= CELLS_KEPT || self.pays(starts.len() as u64));
+                let Some(starts) = BlockReader::new(self)?.rollup_starts_ns(level)? else {
+                    self.summary.missing_levels.insert(level);
+                    return Ok(None);
+                };
+                let starts: Arc<[i64]> = starts.into();
+                let few = starts.len() <= CELLS_KEPT || self.pays(starts.len() as u64);
                 let cache = few.then_some(cache);
                 if let Some(cache) = cache {
-                    cache.insert(key, Value::Starts(starts.clone()));
+                    cache.insert(key, Value::Starts(Arc::clone(&starts)));
                 }
                 (starts, cache)
             }
         };
-        Ok(starts_ns.map(|starts_ns| Level {
+        Ok(Some(Level {
             starts_ns,
             block: self,
             level,

@@ -19,7 +19,7 @@ use crate::content::{SharedBytes, Tail};
 use crate::error::DamagedBlock;
 use crate::segment::{FooterEntry, bucket_at};
 pub(crate) use first_last::{FirstLast, are_of};
-pub(crate) use level::{KeptCells, may_be_kept};
+pub(crate) use level::{KeptCells, MissingLevels, may_be_kept};
 pub use read::BlockReader;
 pub(crate) use recover::{own_length, recover};
 pub use summary::{BlockSummary, FieldKind, FieldSummary};

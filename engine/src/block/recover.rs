@@ -4,7 +4,9 @@
 use std::ops::Range;
 
 use super::read::{Directory, SectionKind};
-use super::{BLOCK_ROWS_MAX, Block, BlockReader, BlockSummary, FieldKind, FieldSummary, encode_block};
+use super::{
+    BLOCK_ROWS_MAX, Block, BlockReader, BlockSummary, FieldKind, FieldSummary, MissingLevels, encode_block,
+};
 use crate::EngineError;
 use crate::aggregate::Aggregate;
 use crate::content::SharedBytes;
@@ -41,6 +43,7 @@ pub(crate) fn recover(home: &SharedBytes, place: Range<usize>, source: u32) -> R
         });
     }
     let summary = BlockSummary {
+        missing_levels: MissingLevels::default(),
         source,
         rows: rows.ok_or_else(|| corrupt("as many rows as a block may have"))?,
         first_ns: 0,

@@ -2,7 +2,7 @@
 
 use crate::EngineError;
 use crate::aggregate::Aggregate;
-use crate::block::BLOCK_ROWS_MAX;
+use crate::block::{BLOCK_ROWS_MAX, MissingLevels};
 use crate::bytes::{Reader, put_doubles, put_signed, put_varint};
 
 /// The type of a field.
@@ -51,6 +51,8 @@ pub struct BlockSummary {
     pub last_sequence: u64,
     /// Ascending by field; a field without values is absent.
     pub fields: Box<[FieldSummary]>,
+    /// Rollup levels that the block is known not to store.
+    pub(crate) missing_levels: MissingLevels,
 }
 
 impl BlockSummary {
@@ -156,6 +158,7 @@ impl BlockSummary {
             first_sequence,
             last_sequence,
             fields: Box::default(),
+            missing_levels: MissingLevels::default(),
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::read::{SectionKind, rollup_of};
-use super::{BLOCK_VERSION, Block, BlockSummary, FieldSummary, first_last};
+use super::{BLOCK_VERSION, Block, BlockSummary, FieldSummary, MissingLevels, first_last};
 use crate::bitmap::Bitmap;
 use crate::bytes::put_varint;
 use crate::codec::{encode_doubles, encode_integers, encode_texts};
@@ -82,6 +82,7 @@ pub(crate) fn encode_block(source: u32, columns: &Columns) -> Block {
     }
 
     let summary = BlockSummary {
+        missing_levels: MissingLevels::default(),
         source,
         rows: rows as u32,
         first_ns: columns.timestamps_ns[0],

@@ -17,6 +17,10 @@ use crate::local_step::LocalStep;
 
 use super::budget::{Budget, Held};
 
+/// A cell with several fields gets room for so many at first, if the data at hand has as many: not all of them may have
+/// values in the cell.
+const EXPECTED_MAX: usize = 15;
+
 /// What a cell contains of a field.
 pub trait Content: Default {
     /// Whether it contains no values.
@@ -112,8 +116,8 @@ impl<C: Content> Cell<C> {
             .map(|entry| (entry.field, entry.content))
     }
 
-    /// The content of a field, created if it does not exist.
-    fn entry(&mut self, field: u32, held: &mut Held<'_>) -> Result<&mut C, EngineError> {
+    /// The content of a field, created if it does not exist; `expected` as in [`Cell::make_room`].
+    fn entry(&mut self, field: u32, expected: usize, held: &mut Held<'_>) -> Result<&mut C, EngineError> {
         if self.first.content.is_empty() {
             self.first.field = field;
         }
@@ -128,7 +132,7 @@ impl<C: Content> Cell<C> {
         let index = match index {
             Ok(index) => index,
             Err(index) => {
-                self.make_room(held)?;
+                self.make_room(expected, held)?;
                 let new = Entry {
                     field,
                     content: C::default(),
@@ -144,13 +148,26 @@ impl<C: Content> Cell<C> {
         Ok(&mut self.rest[index].content)
     }
 
-    fn make_room(&mut self, held: &mut Held<'_>) -> Result<(), EngineError> {
-        if self.rest.len() == self.rest.capacity() {
-            let more = self.rest.len().max(1);
+    /// Makes room for another field, of `expected` ones besides the first.
+    fn make_room(&mut self, expected: usize, held: &mut Held<'_>) -> Result<(), EngineError> {
+        if self.is_full() {
+            let more = self.growth(expected);
             held.grow(more * size_of::<Entry<C>>())?;
             self.rest.reserve_exact(more);
         }
         Ok(())
+    }
+
+    fn is_full(&self) -> bool {
+        self.rest.len() == self.rest.capacity()
+    }
+
+    /// For how many more fields it gets room when it is full.
+    fn growth(&self, expected: usize) -> usize {
+        match self.rest.len() {
+            0 => expected.clamp(1, EXPECTED_MAX),
+            fields => fields,
+        }
     }
 
     fn rest_bytes(&self) -> usize {
@@ -212,6 +229,8 @@ pub(super) struct Cells<'b, C = Aggregate> {
     /// How far a cell is behind the one before of its source. The cells of a source are evenly spaced if all sources have
     /// the same steps.
     stride: usize,
+    /// Number of fields of the data at hand, besides the first.
+    expected: usize,
     held: Held<'b>,
     /// The last wanted cell, once there are enough cells.
     last: Option<(i64, u32)>,
@@ -232,6 +251,7 @@ impl<'b, C: Content> Cells<'b, C> {
             hasher: RandomState::default(),
             current: 0,
             stride: 1,
+            expected: 0,
             held: budget.hold(),
             last: None,
             settled: 0,
@@ -285,15 +305,25 @@ impl<'b, C: Content> Cells<'b, C> {
         {
             return Ok(None);
         }
+        let cell = &self.cells[self.current];
+        if cell.first.field == field && !cell.first.content.is_empty() {
+            return Ok(Some(&mut self.cells[self.current].first.content));
+        }
         // Capacity is checked first, because settling may move the cell.
-        let full = self.cells[self.current].rest.len() == self.cells[self.current].rest.capacity();
-        if full && self.cells.len() > self.settled && !self.has_room() {
+        if self.cells[self.current].is_full() && self.cells.len() > self.settled && !self.has_room() {
             self.settle();
             if !self.find_or_open(start_ns, source)? {
                 return Ok(None);
             }
         }
-        self.cells[self.current].entry(field, &mut self.held).map(Some)
+        let Self {
+            cells,
+            current,
+            expected,
+            held,
+            ..
+        } = self;
+        cells[*current].entry(field, *expected, held).map(Some)
     }
 
     #[inline]
@@ -325,19 +355,28 @@ impl<'b, C: Content> Cells<'b, C> {
         self.held.grow(bytes)?;
         let is_wanted = self.entry(start_ns, source, field)?.is_some();
         let Self {
-            cells, held, current, ..
+            cells,
+            held,
+            current,
+            expected,
+            ..
         } = self;
         held.shrink(bytes);
         match is_wanted {
-            true => cells[*current].entry(field, held)?.absorb(part, held),
+            true => cells[*current].entry(field, *expected, held)?.absorb(part, held),
             false => Ok(()),
         }
     }
 
-    /// Whether the capacity for fields of the current cell may double.
+    /// Sets how many fields the data has that follows, so that new cells get room for them.
+    pub(super) fn expect(&mut self, fields: usize) {
+        self.expected = fields.saturating_sub(1);
+    }
+
+    /// Whether the current cell, which is full, may get more room.
     fn has_room(&self) -> bool {
-        let doubled = self.cells[self.current].rest_bytes() + size_of::<Entry<C>>();
-        self.held.has_room(doubled)
+        let more = self.cells[self.current].growth(self.expected);
+        self.held.has_room(more * size_of::<Entry<C>>())
     }
 
     /// Makes a cell the current one, and appends it if it does not exist; false if it is not wanted.

@@ -200,6 +200,7 @@ impl<'b> Walk<'_, 'b> {
             return Ok(());
         }
         let fields = self.occurring(|field| chunk.field(field).is_some());
+        self.grouping.cells.expect(fields.len());
         let reader = RunReader::Chunk(chunk);
         let rows = Rows::read(&reader, &fields, range.clone(), self.query, self.grouping.budget)?;
         rows.group(range, self.query.step, self.source, &mut self.grouping.cells)
@@ -237,6 +238,7 @@ impl<'b> Walk<'_, 'b> {
         let block = entry.block(cache)?;
         let summary = &block.summary;
         if in_one_cell {
+            self.grouping.cells.expect(self.query.fields.len());
             return self.whole_block(cell, summary);
         }
         let fields = self.occurring(|field| summary.field(field).is_some());
@@ -244,6 +246,7 @@ impl<'b> Walk<'_, 'b> {
             return Ok(());
         }
         self.grouping.touched.blocks += 1;
+        self.grouping.cells.expect(fields.len());
         let mut opened = Opened {
             walk: self,
             block: &block,

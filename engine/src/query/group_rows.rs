@@ -125,14 +125,18 @@ impl<'c, 'b> Rows<'c, 'b> {
         let mut row = rows.start;
         let mut single = self.single.partition_point(|single| (single.row as usize) < row);
         let mut steps = Following::new(step);
+        // Number of rows behind the first one in the cell before.
+        let mut following = 0;
         while row < rows.end {
             let (start_ns, next_ns) = steps.containing(self.times.get(row));
-            let past = self.times.first_at(row + 1..rows.end, next_ns);
+            let past = self.times.first_near(row + 1..rows.end, next_ns, following);
             let of_cell = row..past;
+            following = past - row - 1;
             row = past;
             let first = single;
-            let is_of_cell = |single: &&Single| (single.row as usize) < row;
-            single += self.single[first..].iter().take_while(is_of_cell).count();
+            while (self.single.get(single)).is_some_and(|single| (single.row as usize) < row) {
+                single += 1;
+            }
             if !cells.admits(start_ns, source) {
                 // In ascending order, all later cells are unwanted too; in descending order, later cells come nearer.
                 match cells.wanted.descending {
@@ -163,9 +167,16 @@ impl<'c, 'b> Rows<'c, 'b> {
         cells: &mut Cells<'_>,
     ) -> Result<(), EngineError> {
         let passes = self.passes.as_deref();
-        let mut counting = rows
-            .clone()
-            .filter(|row| passes.is_none_or(|passes| passes[*row]) && column.has(*row));
+        if let Values::Numbers { values, .. } = &column.values
+            && passes.is_none()
+            && column.present.is_none()
+        {
+            if let Some(into) = cells.entry(start_ns, source, field)? {
+                into.add_all(&values[rows]);
+            }
+            return Ok(());
+        }
+        let mut counting = rows.filter(|row| passes.is_none_or(|passes| passes[*row]) && column.has(*row));
         // Cells contain only fields with values.
         let Some(first) = counting.next() else {
             return Ok(());
@@ -174,9 +185,6 @@ impl<'c, 'b> Rows<'c, 'b> {
             return Ok(());
         };
         match &column.values {
-            Values::Numbers { values, .. } if passes.is_none() && column.present.is_none() => {
-                into.add_all(&values[rows]);
-            }
             Values::Numbers { values, .. } => {
                 into.add(values[first]);
                 counting.for_each(|row| into.add(values[row]));

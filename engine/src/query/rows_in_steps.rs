@@ -92,6 +92,7 @@ impl<C: Content + From<Statistics>> Grouping<'_, C> {
         completion: &Completion<'_>,
     ) -> Result<(), EngineError> {
         let budget = self.budget;
+        self.cells.expect(fields.len());
         let mut walk = Vec::new();
         let mut held = budget.hold();
         held.reserve(&mut walk, fields.len())?;

@@ -326,6 +326,7 @@ pub enum Fields<'a> {
 impl<'a> Iterator for Fields<'a> {
     type Item = GroupField<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<GroupField<'a>> {
         match self {
             Fields::Cell {
@@ -401,6 +402,7 @@ pub enum GroupValue<'a> {
 
 impl<'a> GroupField<'a> {
     /// Its value of the aggregation with this index; `None` if that does not cover its type.
+    #[inline]
     pub fn value(&self, index: usize, aggregation: Aggregation) -> Option<GroupValue<'a>> {
         match self.values {
             FieldValues::Cell {

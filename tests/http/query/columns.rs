@@ -90,6 +90,9 @@ fn columns_hold_the_same_data_as_rows() {
         let merged = json!({"aggregation": aggregation, "groupBy": "minute", "mergeSources": true});
         assert!(query_both_layouts(&bucket, &merged).get("dataSourceId").is_none());
     }
+    // Each source has fields that others have not: their statistics are null there.
+    let chart = query_both_layouts(&bucket, &json!({"maxPoints": 2}));
+    assert!(array(&chart, "/stats/depth/min").contains(&Value::Null));
     let page = query_both_layouts(&bucket, &json!({"limit": 2, "offset": 1}));
     assert_eq!(page["timestamp"].as_array().map(Vec::len), Some(2));
     let nothing = query_both_layouts(&bucket, &json!({"filters": {"endTime": "1990-01-01T00:00:00Z"}}));

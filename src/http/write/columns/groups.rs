@@ -1,0 +1,226 @@
+//! Groups in columns. The values of a group are a row, so that each row is visited once, and adds to the texts of all
+//! arrays: to visit the rows once for each array would read all of them from memory again.
+
+use std::sync::Arc;
+
+use super::Columns;
+use super::texts::ArrayText;
+use crate::error::ServiceError;
+use crate::http::write::{QueryMetadata, write_dimension, write_quoted, write_value};
+use crate::ingest::json::write_number;
+use crate::service::query::{Aggregations, Answer, FieldNames, GroupField, GroupRow, Groups, Held};
+use crate::timestamp::TimestampFormatter;
+
+/// Estimated size of a value in the answer.
+const VALUE_BYTES: usize = 10;
+
+pub(super) fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Result<usize, ServiceError> {
+    let has_stats = groups.downsampled.is_some();
+    let values = FieldTexts::of(groups, |row| groups.fields(row), has_stats, answer)?;
+    let previous = match groups.is_compared() {
+        true => Some(FieldTexts::of(groups, |row| groups.previous(row), false, answer)?),
+        false => None,
+    };
+    answer.reserve(256 + VALUE_BYTES * groups.len() * (2 + values.fields.len()))?;
+    let mut columns = Columns::begin(answer)?;
+    let mut timestamps = TimestampFormatter::default();
+    columns.array("timestamp", groups.rows(), |row, out| {
+        write_quoted(timestamps.format(row.start_ns).as_bytes(), out);
+    })?;
+    if !groups.is_merged() {
+        let source_ids = groups.rows().filter_map(|row| row.source_id);
+        columns.array("dataSourceId", source_ids, |source_id, out| {
+            write_quoted(&source_id.to_hex(), out);
+        })?;
+    }
+    if !groups.dimensions().is_empty() {
+        columns.object("dimensions")?;
+        for (index, name) in groups.dimensions().iter().enumerate() {
+            columns.array(name, groups.rows(), |row, out| {
+                write_dimension(&row.dimensions[index], out)
+            })?;
+        }
+        columns.end_object()?;
+    }
+    columns.object("values")?;
+    let stats = values.write(groups.aggregations, &mut columns)?;
+    columns.end_object()?;
+    if has_stats {
+        columns.object("stats")?;
+        for (name, texts) in stats {
+            columns.object(name)?;
+            for (stat, text) in ["min", "max", "count"].into_iter().zip(texts) {
+                columns.text(stat, text)?;
+            }
+            columns.end_object()?;
+        }
+        columns.end_object()?;
+    }
+    if let Some(previous) = previous {
+        columns.object("previous")?;
+        previous.write(groups.aggregations, &mut columns)?;
+        columns.end_object()?;
+    }
+    columns.end_object()?;
+    QueryMetadata::of_groups(groups).write(answer)?;
+    Ok(groups.len())
+}
+
+/// A name, and its index in the answer once it is known.
+type KnownName<'a> = (&'a Arc<str>, Option<u32>);
+
+/// Arrays of minima, maxima and counts.
+type StatsTexts<'b> = [ArrayText<'b>; 3];
+
+/// The arrays of fields.
+struct FieldTexts<'a, 'b> {
+    names: FieldNames<'a>,
+    /// The names of each schema; empty for one that has not occurred.
+    by_schema: Vec<Vec<KnownName<'a>>>,
+    /// By the indexes of the names.
+    fields: Vec<FieldText<'b>>,
+    /// The memory of all but the texts.
+    held: Held<'b>,
+}
+
+/// The arrays of a field.
+#[derive(Default)]
+struct FieldText<'b> {
+    /// By the indexes of the aggregations.
+    values: Vec<ArrayText<'b>>,
+    /// The results of expressions have none.
+    stats: Option<StatsTexts<'b>>,
+}
+
+impl<'a, 'b> FieldTexts<'a, 'b> {
+    /// The arrays of these fields of all rows.
+    fn of<F: Iterator<Item = GroupField<'a>>>(
+        groups: &Groups<'a>,
+        fields_of: impl Fn(GroupRow<'a>) -> F,
+        has_stats: bool,
+        answer: &Answer<'b>,
+    ) -> Result<Self, ServiceError> {
+        let mut texts = FieldTexts {
+            names: FieldNames::default(),
+            by_schema: Vec::new(),
+            fields: Vec::new(),
+            held: answer.hold(),
+        };
+        for (index, row) in groups.rows().enumerate() {
+            texts.know(row.schema, groups)?;
+            for field in fields_of(row) {
+                let text = texts.of_field(row.schema, field.index, groups, answer)?;
+                text.add_values(index, field, groups.aggregations)?;
+                if has_stats && let Some(stats) = field.stats() {
+                    text.add_stats(index, stats, groups, answer)?;
+                }
+            }
+        }
+        Ok(texts)
+    }
+
+    /// Looks the names of a schema up if it has not occurred.
+    fn know(&mut self, schema: usize, groups: &Groups<'a>) -> Result<(), ServiceError> {
+        if schema >= self.by_schema.len() {
+            let more = schema + 1 - self.by_schema.len();
+            self.held.reserve(&mut self.by_schema, more)?;
+            self.by_schema.resize_with(schema + 1, Vec::new);
+        }
+        let own = &mut self.by_schema[schema];
+        if own.is_empty() {
+            let names = groups.names(schema);
+            self.held.reserve(own, names.len())?;
+            own.extend(names.into_iter().map(|name| (name, None)));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn of_field(
+        &mut self,
+        schema: usize,
+        field: u32,
+        groups: &Groups<'a>,
+        answer: &Answer<'b>,
+    ) -> Result<&mut FieldText<'b>, ServiceError> {
+        let (name, known) = &mut self.by_schema[schema][field as usize];
+        let index = match known {
+            Some(index) => *index,
+            None => *known.insert(self.names.index(name, &mut self.held)?),
+        } as usize;
+        if index == self.fields.len() {
+            let aggregations = groups.aggregations.all();
+            let bytes = aggregations.len() * size_of::<ArrayText<'_>>();
+            self.held.reserve(&mut self.fields, 1)?;
+            self.held.grow(bytes)?;
+            let text = |_| ArrayText::new(groups.len(), answer);
+            self.fields.push(FieldText {
+                values: aggregations.iter().map(text).collect(),
+                stats: None,
+            });
+        }
+        Ok(&mut self.fields[index])
+    }
+
+    /// Writes the arrays of values, and returns those of statistics by the names of the fields.
+    fn write(
+        self,
+        aggregations: &Aggregations,
+        columns: &mut Columns<'_, 'b>,
+    ) -> Result<Vec<(&'a str, StatsTexts<'b>)>, ServiceError> {
+        let mut stats = Vec::new();
+        for (name, field) in self.names.names().iter().zip(self.fields) {
+            stats.extend(field.stats.map(|stats| (&***name, stats)));
+            let values = field.values.into_iter().zip(aggregations.all());
+            match aggregations {
+                Aggregations::One(_) => {
+                    for (text, _) in values {
+                        columns.text(name, text)?;
+                    }
+                }
+                Aggregations::Several(_) => {
+                    columns.object(name)?;
+                    for (text, aggregation) in values.filter(|(text, _)| !text.is_empty()) {
+                        columns.text(&aggregation.name(), text)?;
+                    }
+                    columns.end_object()?;
+                }
+            }
+        }
+        Ok(stats)
+    }
+}
+
+impl<'b> FieldText<'b> {
+    #[inline]
+    fn add_values(
+        &mut self,
+        row: usize,
+        field: GroupField<'_>,
+        aggregations: &Aggregations,
+    ) -> Result<(), ServiceError> {
+        let aggregations_of = self.values.iter_mut().zip(aggregations.all());
+        for (index, (text, aggregation)) in aggregations_of.enumerate() {
+            match (field.value(index, *aggregation), aggregations) {
+                // Of several, each has an array if any row has a value.
+                (None, Aggregations::Several(_)) => {}
+                (value, _) => text.put(row, |out| write_value(value, out))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn add_stats(
+        &mut self,
+        row: usize,
+        stats: [f64; 3],
+        groups: &Groups<'_>,
+        answer: &Answer<'b>,
+    ) -> Result<(), ServiceError> {
+        let texts = self
+            .stats
+            .get_or_insert_with(|| std::array::from_fn(|_| ArrayText::new(groups.len(), answer)));
+        let mut texts = texts.iter_mut().zip(stats);
+        texts.try_for_each(|(text, stat)| text.put(row, |out| write_number(stat, out)))
+    }
+}
