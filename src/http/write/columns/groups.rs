@@ -11,8 +11,8 @@ use crate::ingest::json::write_number;
 use crate::service::query::{Aggregations, Answer, FieldNames, GroupField, GroupRow, Groups, Held};
 use crate::timestamp::TimestampFormatter;
 
-/// Estimated size of a value in the answer.
-const VALUE_BYTES: usize = 10;
+/// Estimated size of what a group has in the answer besides its values.
+const GROUP_BYTES: usize = 50;
 
 pub(super) fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Result<usize, ServiceError> {
     let has_stats = groups.downsampled.is_some();
@@ -21,7 +21,8 @@ pub(super) fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Resu
         true => Some(FieldTexts::of(groups, |row| groups.previous(row), false, answer)?),
         false => None,
     };
-    answer.reserve(256 + VALUE_BYTES * groups.len() * (2 + values.fields.len()))?;
+    let values_bytes = values.bytes() + previous.as_ref().map_or(0, FieldTexts::bytes);
+    answer.reserve(256 + GROUP_BYTES * groups.len() + values_bytes)?;
     let mut columns = Columns::begin(answer)?;
     let mut timestamps = TimestampFormatter::default();
     columns.array("timestamp", groups.rows(), |row, out| {
@@ -107,7 +108,7 @@ impl<'a, 'b> FieldTexts<'a, 'b> {
             held: answer.hold(),
         };
         for (index, row) in groups.rows().enumerate() {
-            texts.know(row.schema, groups)?;
+            texts.add_names(row.schema, groups)?;
             for field in fields_of(row) {
                 let text = texts.of_field(row.schema, field.index, groups, answer)?;
                 text.add_values(index, field, groups.aggregations)?;
@@ -119,8 +120,8 @@ impl<'a, 'b> FieldTexts<'a, 'b> {
         Ok(texts)
     }
 
-    /// Looks the names of a schema up if it has not occurred.
-    fn know(&mut self, schema: usize, groups: &Groups<'a>) -> Result<(), ServiceError> {
+    /// Adds the names of a schema that has not occurred.
+    fn add_names(&mut self, schema: usize, groups: &Groups<'a>) -> Result<(), ServiceError> {
         if schema >= self.by_schema.len() {
             let more = schema + 1 - self.by_schema.len();
             self.held.reserve(&mut self.by_schema, more)?;
@@ -135,6 +136,7 @@ impl<'a, 'b> FieldTexts<'a, 'b> {
         Ok(())
     }
 
+    /// The arrays of a field of this schema.
     #[inline]
     fn of_field(
         &mut self,
@@ -160,6 +162,13 @@ impl<'a, 'b> FieldTexts<'a, 'b> {
             });
         }
         Ok(&mut self.fields[index])
+    }
+
+    /// Length of all texts so far.
+    fn bytes(&self) -> usize {
+        let texts = self.fields.iter();
+        let texts = texts.flat_map(|field| field.values.iter().chain(field.stats.iter().flatten()));
+        texts.map(ArrayText::bytes).sum()
     }
 
     /// Writes the arrays of values, and returns those of statistics by the names of the fields.
@@ -199,8 +208,8 @@ impl<'b> FieldText<'b> {
         field: GroupField<'_>,
         aggregations: &Aggregations,
     ) -> Result<(), ServiceError> {
-        let aggregations_of = self.values.iter_mut().zip(aggregations.all());
-        for (index, (text, aggregation)) in aggregations_of.enumerate() {
+        let values = self.values.iter_mut().zip(aggregations.all());
+        for (index, (text, aggregation)) in values.enumerate() {
             match (field.value(index, *aggregation), aggregations) {
                 // Of several, each has an array if any row has a value.
                 (None, Aggregations::Several(_)) => {}

@@ -32,6 +32,11 @@ impl<'b> ArrayText<'b> {
         }
     }
 
+    /// Length of the text so far.
+    pub(super) fn bytes(&self) -> usize {
+        self.text.len()
+    }
+
     /// Whether it has no entries.
     pub(super) fn is_empty(&self) -> bool {
         self.entries == 0
