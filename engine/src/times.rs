@@ -64,8 +64,8 @@ impl Times<'_> {
         }
     }
 
-    /// The same. Does not search if the time is behind as many of the rows as expected: cells often have as many rows
-    /// as the one before.
+    /// The same as [`Times::first_at`], without a search if exactly `expected` of the rows are before the time: a cell
+    /// often has as many rows as the one before.
     #[inline]
     pub(crate) fn first_near(&self, rows: Range<usize>, moment_ns: i64, expected: usize) -> usize {
         let row = rows.start.saturating_add(expected);

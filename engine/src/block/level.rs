@@ -17,8 +17,8 @@ const CELLS_KEPT: usize = 64;
 /// block, and are decoded for each query.
 const ROWS_PER_CELL_MIN: u64 = 24;
 
-/// Rollup levels of a block that were looked for and are not stored. All queries share it with the block's summary, so
-/// that small blocks, which store none, cost no search of the cache for each level.
+/// Rollup levels of a block that were looked for and are not stored. It is part of the block's summary, which all queries
+/// share, so that small blocks, which store none, cost no search of the cache for each level.
 #[derive(Debug, Default)]
 pub(crate) struct MissingLevels(AtomicU8);
 

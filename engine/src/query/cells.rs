@@ -17,9 +17,9 @@ use crate::local_step::LocalStep;
 
 use super::budget::{Budget, Held};
 
-/// A cell with several fields gets room for so many at first, if the data at hand has as many: not all of them may have
-/// values in the cell.
-const EXPECTED_MAX: usize = 15;
+/// A cell that gets a second field gets room for as many more as are expected, at most this many: it may turn out to
+/// have fewer.
+const MORE_FIELDS_MAX: usize = 16;
 
 /// What a cell contains of a field.
 pub trait Content: Default {
@@ -116,8 +116,8 @@ impl<C: Content> Cell<C> {
             .map(|entry| (entry.field, entry.content))
     }
 
-    /// The content of a field, created if it does not exist; `expected` as in [`Cell::make_room`].
-    fn entry(&mut self, field: u32, expected: usize, held: &mut Held<'_>) -> Result<&mut C, EngineError> {
+    /// The content of a field, created if it does not exist. The cell is expected to get `more_fields` besides its first.
+    fn entry(&mut self, field: u32, more_fields: usize, held: &mut Held<'_>) -> Result<&mut C, EngineError> {
         if self.first.content.is_empty() {
             self.first.field = field;
         }
@@ -132,7 +132,7 @@ impl<C: Content> Cell<C> {
         let index = match index {
             Ok(index) => index,
             Err(index) => {
-                self.make_room(expected, held)?;
+                self.make_room(more_fields, held)?;
                 let new = Entry {
                     field,
                     content: C::default(),
@@ -148,10 +148,14 @@ impl<C: Content> Cell<C> {
         Ok(&mut self.rest[index].content)
     }
 
-    /// Makes room for another field, of `expected` ones besides the first.
-    fn make_room(&mut self, expected: usize, held: &mut Held<'_>) -> Result<(), EngineError> {
+    /// Makes room for another field. Room for those that are expected to follow it is only taken if there is enough.
+    fn make_room(&mut self, more_fields: usize, held: &mut Held<'_>) -> Result<(), EngineError> {
         if self.is_full() {
-            let more = self.growth(expected);
+            let expected = more_fields.min(MORE_FIELDS_MAX);
+            let more = match self.rest.is_empty() && held.has_room(expected * size_of::<Entry<C>>()) {
+                true => expected.max(1),
+                false => self.least_growth(),
+            };
             held.grow(more * size_of::<Entry<C>>())?;
             self.rest.reserve_exact(more);
         }
@@ -162,12 +166,9 @@ impl<C: Content> Cell<C> {
         self.rest.len() == self.rest.capacity()
     }
 
-    /// For how many more fields it gets room when it is full.
-    fn growth(&self, expected: usize) -> usize {
-        match self.rest.len() {
-            0 => expected.clamp(1, EXPECTED_MAX),
-            fields => fields,
-        }
+    /// For how many more fields it gets room at least when it is full.
+    fn least_growth(&self) -> usize {
+        self.rest.len().max(1)
     }
 
     fn rest_bytes(&self) -> usize {
@@ -229,8 +230,8 @@ pub(super) struct Cells<'b, C = Aggregate> {
     /// How far a cell is behind the one before of its source. The cells of a source are evenly spaced if all sources have
     /// the same steps.
     stride: usize,
-    /// Number of fields of the data at hand, besides the first.
-    expected: usize,
+    /// How many fields new cells are expected to get besides the first.
+    more_fields: usize,
     held: Held<'b>,
     /// The last wanted cell, once there are enough cells.
     last: Option<(i64, u32)>,
@@ -251,7 +252,7 @@ impl<'b, C: Content> Cells<'b, C> {
             hasher: RandomState::default(),
             current: 0,
             stride: 1,
-            expected: 0,
+            more_fields: 0,
             held: budget.hold(),
             last: None,
             settled: 0,
@@ -319,11 +320,11 @@ impl<'b, C: Content> Cells<'b, C> {
         let Self {
             cells,
             current,
-            expected,
+            more_fields,
             held,
             ..
         } = self;
-        cells[*current].entry(field, *expected, held).map(Some)
+        cells[*current].entry(field, *more_fields, held).map(Some)
     }
 
     #[inline]
@@ -358,24 +359,26 @@ impl<'b, C: Content> Cells<'b, C> {
             cells,
             held,
             current,
-            expected,
+            more_fields,
             ..
         } = self;
         held.shrink(bytes);
         match is_wanted {
-            true => cells[*current].entry(field, *expected, held)?.absorb(part, held),
+            true => cells[*current]
+                .entry(field, *more_fields, held)?
+                .absorb(part, held),
             false => Ok(()),
         }
     }
 
-    /// Sets how many fields the data has that follows, so that new cells get room for them.
+    /// Sets how many fields most cells of what follows have, so that new ones get room for them.
     pub(super) fn expect(&mut self, fields: usize) {
-        self.expected = fields.saturating_sub(1);
+        self.more_fields = fields.saturating_sub(1);
     }
 
-    /// Whether the current cell, which is full, may get more room.
+    /// Whether the current cell, which is full, may get room for another field.
     fn has_room(&self) -> bool {
-        let more = self.cells[self.current].growth(self.expected);
+        let more = self.cells[self.current].least_growth();
         self.held.has_room(more * size_of::<Entry<C>>())
     }
 

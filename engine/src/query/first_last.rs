@@ -112,7 +112,7 @@ impl<C: Content + From<Statistics>> Grouping<'_, C> {
         let Some(stored) = block.first_last(cache)? else {
             return Ok(Read::default());
         };
-        self.cells.expect(fields.len());
+        self.cells.expect(fields.len().min(summary.fields.len()));
         let (mut left, mut since_ns) = (Vec::new(), Some(i64::MAX));
         for needed in fields {
             // A cell without values would be one of no field.

@@ -200,7 +200,6 @@ impl<'b> Walk<'_, 'b> {
             return Ok(());
         }
         let fields = self.occurring(|field| chunk.field(field).is_some());
-        self.grouping.cells.expect(fields.len());
         let reader = RunReader::Chunk(chunk);
         let rows = Rows::read(&reader, &fields, range.clone(), self.query, self.grouping.budget)?;
         rows.group(range, self.query.step, self.source, &mut self.grouping.cells)
@@ -238,7 +237,8 @@ impl<'b> Walk<'_, 'b> {
         let block = entry.block(cache)?;
         let summary = &block.summary;
         if in_one_cell {
-            self.grouping.cells.expect(self.query.fields.len());
+            let fields = self.query.fields.len().min(summary.fields.len());
+            self.grouping.cells.expect(fields);
             return self.whole_block(cell, summary);
         }
         let fields = self.occurring(|field| summary.field(field).is_some());
@@ -246,7 +246,12 @@ impl<'b> Walk<'_, 'b> {
             return Ok(());
         }
         self.grouping.touched.blocks += 1;
-        self.grouping.cells.expect(fields.len());
+        let is_in_most_rows = |(field, _): &&(u16, u32)| {
+            let field = summary.field(*field);
+            field.is_some_and(|field| 2 * field.aggregate.count >= u64::from(summary.rows))
+        };
+        let dense = fields.iter().filter(is_in_most_rows).count();
+        self.grouping.cells.expect(dense);
         let mut opened = Opened {
             walk: self,
             block: &block,

@@ -125,7 +125,8 @@ impl<'c, 'b> Rows<'c, 'b> {
         let mut row = rows.start;
         let mut single = self.single.partition_point(|single| (single.row as usize) < row);
         let mut steps = Following::new(step);
-        // Number of rows behind the first one in the cell before.
+        cells.expect(self.columns.len());
+        // How many rows the previous cell had besides its first.
         let mut following = 0;
         while row < rows.end {
             let (start_ns, next_ns) = steps.containing(self.times.get(row));

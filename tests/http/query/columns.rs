@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::scene::{self, array, assert_faults, column};
 use crate::support::given::{Bucket, point};
-use crate::support::time::{HOUR, MINUTE, now_ns};
+use crate::support::time::{HOUR, MINUTE, SECOND, now_ns};
 
 /// Sends the query in both layouts, and asserts that they agree.
 #[track_caller]
@@ -90,9 +90,14 @@ fn columns_hold_the_same_data_as_rows() {
         let merged = json!({"aggregation": aggregation, "groupBy": "minute", "mergeSources": true});
         assert!(query_both_layouts(&bucket, &merged).get("dataSourceId").is_none());
     }
-    // Each source has fields that others have not: their statistics are null there.
-    let chart = query_both_layouts(&bucket, &json!({"maxPoints": 2}));
+    let rising: Vec<_> = (0..120)
+        .map(|nth| point(&one, start - (nth + 2) * SECOND, &json!({"level": nth})))
+        .collect();
+    bucket.send(&rising);
+    // Where a field has no values, its statistics are null.
+    let chart = query_both_layouts(&bucket, &json!({"maxPoints": 100}));
     assert!(array(&chart, "/stats/depth/min").contains(&Value::Null));
+    assert!(!array(&chart, "/stats/level/min").is_empty());
     let page = query_both_layouts(&bucket, &json!({"limit": 2, "offset": 1}));
     assert_eq!(page["timestamp"].as_array().map(Vec::len), Some(2));
     let nothing = query_both_layouts(&bucket, &json!({"filters": {"endTime": "1990-01-01T00:00:00Z"}}));

@@ -1,6 +1,7 @@
-//! Groups in columns. The values of a group are a row, so that each row is visited once, and adds to the texts of all
-//! arrays: to visit the rows once for each array would read all of them from memory again.
+//! Groups in columns. The values of a group are stored together, so that each group is visited once, and adds to the
+//! texts of all arrays: to visit the groups once for each array would read all of them from memory again.
 
+use std::mem::take;
 use std::sync::Arc;
 
 use super::Columns;
@@ -11,18 +12,13 @@ use crate::ingest::json::write_number;
 use crate::service::query::{Aggregations, Answer, FieldNames, GroupField, GroupRow, Groups, Held};
 use crate::timestamp::TimestampFormatter;
 
-/// Estimated size of what a group has in the answer besides its values.
-const GROUP_BYTES: usize = 50;
-
 pub(super) fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Result<usize, ServiceError> {
     let has_stats = groups.downsampled.is_some();
-    let values = FieldTexts::of(groups, |row| groups.fields(row), has_stats, answer)?;
-    let previous = match groups.is_compared() {
+    let mut values = FieldTexts::of(groups, |row| groups.fields(row), has_stats, answer)?;
+    let mut previous = match groups.is_compared() {
         true => Some(FieldTexts::of(groups, |row| groups.previous(row), false, answer)?),
         false => None,
     };
-    let values_bytes = values.bytes() + previous.as_ref().map_or(0, FieldTexts::bytes);
-    answer.reserve(256 + GROUP_BYTES * groups.len() + values_bytes)?;
     let mut columns = Columns::begin(answer)?;
     let mut timestamps = TimestampFormatter::default();
     columns.array("timestamp", groups.rows(), |row, out| {
@@ -43,24 +39,12 @@ pub(super) fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Resu
         }
         columns.end_object()?;
     }
-    columns.object("values")?;
-    let stats = values.write(groups.aggregations, &mut columns)?;
-    columns.end_object()?;
+    values.write("values", groups.aggregations, &mut columns)?;
     if has_stats {
-        columns.object("stats")?;
-        for (name, texts) in stats {
-            columns.object(name)?;
-            for (stat, text) in ["min", "max", "count"].into_iter().zip(texts) {
-                columns.text(stat, text)?;
-            }
-            columns.end_object()?;
-        }
-        columns.end_object()?;
+        values.write_stats(&mut columns)?;
     }
-    if let Some(previous) = previous {
-        columns.object("previous")?;
-        previous.write(groups.aggregations, &mut columns)?;
-        columns.end_object()?;
+    if let Some(previous) = &mut previous {
+        previous.write("previous", groups.aggregations, &mut columns)?;
     }
     columns.end_object()?;
     QueryMetadata::of_groups(groups).write(answer)?;
@@ -164,23 +148,16 @@ impl<'a, 'b> FieldTexts<'a, 'b> {
         Ok(&mut self.fields[index])
     }
 
-    /// Length of all texts so far.
-    fn bytes(&self) -> usize {
-        let texts = self.fields.iter();
-        let texts = texts.flat_map(|field| field.values.iter().chain(field.stats.iter().flatten()));
-        texts.map(ArrayText::bytes).sum()
-    }
-
-    /// Writes the arrays of values, and returns those of statistics by the names of the fields.
+    /// Writes an object with the arrays of values, whose memory is released.
     fn write(
-        self,
+        &mut self,
+        member: &str,
         aggregations: &Aggregations,
         columns: &mut Columns<'_, 'b>,
-    ) -> Result<Vec<(&'a str, StatsTexts<'b>)>, ServiceError> {
-        let mut stats = Vec::new();
-        for (name, field) in self.names.names().iter().zip(self.fields) {
-            stats.extend(field.stats.map(|stats| (&***name, stats)));
-            let values = field.values.into_iter().zip(aggregations.all());
+    ) -> Result<(), ServiceError> {
+        columns.object(member)?;
+        for (name, field) in self.names.names().iter().zip(&mut self.fields) {
+            let values = take(&mut field.values).into_iter().zip(aggregations.all());
             match aggregations {
                 Aggregations::One(_) => {
                     for (text, _) in values {
@@ -196,7 +173,21 @@ impl<'a, 'b> FieldTexts<'a, 'b> {
                 }
             }
         }
-        Ok(stats)
+        columns.end_object()
+    }
+
+    /// The same for statistics.
+    fn write_stats(&mut self, columns: &mut Columns<'_, 'b>) -> Result<(), ServiceError> {
+        columns.object("stats")?;
+        for (name, field) in self.names.names().iter().zip(&mut self.fields) {
+            let Some(texts) = field.stats.take() else { continue };
+            columns.object(name)?;
+            for (stat, text) in ["min", "max", "count"].into_iter().zip(texts) {
+                columns.text(stat, text)?;
+            }
+            columns.end_object()?;
+        }
+        columns.end_object()
     }
 }
 

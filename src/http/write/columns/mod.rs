@@ -1,5 +1,5 @@
 //! Writes the answer of a query in columns: one array for each member, for programs and charts. Missing values are null.
-//! Points are in columns, and are written array by array; groups are in rows (`groups`).
+//! Points are stored in columns, and are written array by array; groups are stored row by row (`groups`).
 
 mod groups;
 mod texts;

@@ -32,22 +32,18 @@ impl<'b> ArrayText<'b> {
         }
     }
 
-    /// Length of the text so far.
-    pub(super) fn bytes(&self) -> usize {
-        self.text.len()
-    }
-
     /// Whether it has no entries.
     pub(super) fn is_empty(&self) -> bool {
         self.entries == 0
     }
 
-    /// Writes the entry of a row, which is behind that of the last one. Rows without an entry get null.
+    /// Writes the entry of a row. Rows come in ascending order; those without an entry get null.
     ///
     /// # Errors
     /// 400 if the query exceeds its memory limit.
     #[inline]
     pub(super) fn put(&mut self, row: usize, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), ServiceError> {
+        debug_assert!(row >= self.entries, "one entry for each row");
         if self.entries < row || self.text.is_empty() {
             self.fill(row)?;
         }
