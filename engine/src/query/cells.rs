@@ -1,5 +1,4 @@
-//! The first cells of a grouped result, from the requested end: as many as the result needs, over all its sources. A
-//! cell contains only fields that have values in it.
+//! The first cells of a grouped result, from the requested end: as many as the result needs, over all its sources.
 //!
 //! While cells arrive in the requested order, each is a new one or the last one. From the first that does not, cells are
 //! found by a hash table, so that merging many series costs the same for each of their parts. When the list has grown by
@@ -16,170 +15,7 @@ use crate::aggregate::Aggregate;
 use crate::local_step::LocalStep;
 
 use super::budget::{Budget, Held};
-
-/// A cell that gets a second field gets room for as many more as are expected, at most this many: it may turn out to
-/// have fewer.
-const MORE_FIELDS_MAX: usize = 16;
-
-/// What a cell contains of a field.
-pub trait Content: Default {
-    /// Whether it contains no values.
-    fn is_empty(&self) -> bool;
-
-    /// Adds another part of the same cell; `held` grows by what that takes.
-    ///
-    /// # Errors
-    /// [`EngineError::OverBudget`].
-    fn absorb(&mut self, part: Self, held: &mut Held<'_>) -> Result<(), EngineError>;
-
-    /// Its memory besides its own size, in bytes.
-    fn heap_bytes(&self) -> usize;
-}
-
-impl Content for Aggregate {
-    fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
-    fn absorb(&mut self, part: Self, _held: &mut Held<'_>) -> Result<(), EngineError> {
-        self.merge(&part);
-        Ok(())
-    }
-
-    fn heap_bytes(&self) -> usize {
-        0
-    }
-}
-
-/// A row of a grouped result: the values of one source, or of all merged, in one time step.
-#[derive(Debug)]
-pub struct Cell<C = Aggregate> {
-    /// Start of the step.
-    pub start_ns: i64,
-    /// Number of the source, as given with its rows.
-    pub source: u32,
-    /// The field with the smallest number; without values only until the first one arrives.
-    first: Entry<C>,
-    /// The other fields in ascending order. Most queries have one field, which then needs no allocation.
-    rest: Vec<Entry<C>>,
-}
-
-#[derive(Debug, Default)]
-struct Entry<C> {
-    field: u32,
-    content: C,
-}
-
-/// The fields of a cell with their numbers, ascending.
-pub struct CellValues<'c, C> {
-    first: Option<&'c Entry<C>>,
-    rest: std::slice::Iter<'c, Entry<C>>,
-}
-
-impl<'c, C> Iterator for CellValues<'c, C> {
-    type Item = (u32, &'c C);
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        let entry = self.first.take().or_else(|| self.rest.next())?;
-        Some((entry.field, &entry.content))
-    }
-}
-
-impl<C: Content> Cell<C> {
-    /// The fields with values, ascending by their numbers.
-    pub fn values(&self) -> CellValues<'_, C> {
-        CellValues {
-            first: Some(&self.first),
-            rest: self.rest.iter(),
-        }
-    }
-
-    fn key(&self) -> (i64, u32) {
-        (self.start_ns, self.source)
-    }
-
-    /// The content of a field.
-    pub(super) fn value_mut(&mut self, field: u32) -> Option<&mut C> {
-        if self.first.field == field {
-            return Some(&mut self.first.content);
-        }
-        let index = self.rest.binary_search_by_key(&field, |entry| entry.field);
-        Some(&mut self.rest[index.ok()?].content)
-    }
-
-    /// The same, owned.
-    pub fn into_values(self) -> impl Iterator<Item = (u32, C)> {
-        let Cell { first, rest, .. } = self;
-        std::iter::once(first)
-            .chain(rest)
-            .map(|entry| (entry.field, entry.content))
-    }
-
-    /// The content of a field, created if it does not exist. The cell is expected to get `more_fields` besides its first.
-    fn entry(&mut self, field: u32, more_fields: usize, held: &mut Held<'_>) -> Result<&mut C, EngineError> {
-        if self.first.content.is_empty() {
-            self.first.field = field;
-        }
-        if self.first.field == field {
-            return Ok(&mut self.first.content);
-        }
-        let index = match self.rest.last() {
-            // Fields usually arrive in order.
-            Some(last) if last.field < field => Err(self.rest.len()),
-            _ => self.rest.binary_search_by_key(&field, |entry| entry.field),
-        };
-        let index = match index {
-            Ok(index) => index,
-            Err(index) => {
-                self.make_room(more_fields, held)?;
-                let new = Entry {
-                    field,
-                    content: C::default(),
-                };
-                if field < self.first.field {
-                    self.rest.insert(0, std::mem::replace(&mut self.first, new));
-                    return Ok(&mut self.first.content);
-                }
-                self.rest.insert(index, new);
-                index
-            }
-        };
-        Ok(&mut self.rest[index].content)
-    }
-
-    /// Makes room for another field. Room for those that are expected to follow it is only taken if there is enough.
-    fn make_room(&mut self, more_fields: usize, held: &mut Held<'_>) -> Result<(), EngineError> {
-        if self.is_full() {
-            let expected = more_fields.min(MORE_FIELDS_MAX);
-            let more = match self.rest.is_empty() && held.has_room(expected * size_of::<Entry<C>>()) {
-                true => expected.max(1),
-                false => self.least_growth(),
-            };
-            held.grow(more * size_of::<Entry<C>>())?;
-            self.rest.reserve_exact(more);
-        }
-        Ok(())
-    }
-
-    fn is_full(&self) -> bool {
-        self.rest.len() == self.rest.capacity()
-    }
-
-    /// For how many more fields it gets room at least when it is full.
-    fn least_growth(&self) -> usize {
-        self.rest.len().max(1)
-    }
-
-    fn rest_bytes(&self) -> usize {
-        self.rest.capacity() * size_of::<Entry<C>>()
-    }
-
-    fn heap_bytes(&self) -> usize {
-        let contents = self.values().map(|(_, content)| content.heap_bytes());
-        self.rest_bytes() + contents.sum::<usize>()
-    }
-}
+use super::cell::{Cell, Content};
 
 /// Which of all cells a result needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -306,9 +142,8 @@ impl<'b, C: Content> Cells<'b, C> {
         {
             return Ok(None);
         }
-        let cell = &self.cells[self.current];
-        if cell.first.field == field && !cell.first.content.is_empty() {
-            return Ok(Some(&mut self.cells[self.current].first.content));
+        if self.cells[self.current].begins_with(field) {
+            return Ok(Some(self.cells[self.current].first_mut()));
         }
         // Capacity is checked first, because settling may move the cell.
         if self.cells[self.current].is_full() && self.cells.len() > self.settled && !self.has_room() {
@@ -378,8 +213,7 @@ impl<'b, C: Content> Cells<'b, C> {
 
     /// Whether the current cell, which is full, may get room for another field.
     fn has_room(&self) -> bool {
-        let more = self.cells[self.current].least_growth();
-        self.held.has_room(more * size_of::<Entry<C>>())
+        self.held.has_room(self.cells[self.current].least_growth_bytes())
     }
 
     /// Makes a cell the current one, and appends it if it does not exist; false if it is not wanted.
@@ -417,12 +251,7 @@ impl<'b, C: Content> Cells<'b, C> {
             return Ok(false);
         }
         self.current = self.cells.len();
-        self.cells.push(Cell {
-            start_ns,
-            source,
-            first: Entry::default(),
-            rest: Vec::new(),
-        });
+        self.cells.push(Cell::new(start_ns, source));
         if let Some(places) = &mut self.places {
             let hash = self.hasher.hash_one((start_ns, source));
             let (cells, hasher) = (&self.cells, &self.hasher);

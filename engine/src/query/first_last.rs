@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use super::cells::Content;
+use super::cell::Content;
 use super::group::{GroupQuery, Grouping};
 use super::reader::Run;
 use super::rows_in_steps::{Completion, NeededField};

@@ -12,7 +12,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::budget::{Budget, Held};
-use super::cells::{Cell, Cells, Content, Wanted};
+use super::cell::{Cell, Content};
+use super::cells::{Cells, Wanted};
 use super::filter::{MetadataFilter, ValueFilter, may_include};
 use super::gaps::Gaps;
 use super::group_rows::{Rows, rows_within};

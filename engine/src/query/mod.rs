@@ -3,6 +3,7 @@
 //! with the query is counted against the caller's [`Budget`].
 
 mod budget;
+mod cell;
 mod cells;
 mod count;
 mod derived;
@@ -30,7 +31,8 @@ mod values;
 
 pub use crate::value::{Ends, Value};
 pub use budget::{Budget, Held};
-pub use cells::{Cell, CellValues, Content, Wanted};
+pub use cell::{Cell, CellValues, Content};
+pub use cells::Wanted;
 pub use count::HourCounts;
 pub use downsample::{Downsampling, Expected, choose_unit, finest_step};
 pub use estimate::Estimate;

@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use super::budget::{Budget, Held};
-use super::cells::Content;
+use super::cell::Content;
 use super::group::{GroupQuery, Grouping};
 use super::open_step::{OpenStep, Part, Previous};
 use super::ordered::{Batch, BatchRun, in_order, single};

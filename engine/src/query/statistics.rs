@@ -2,7 +2,7 @@
 //! cell, which are those of merged sources, can be combined in any order.
 
 use super::budget::Held;
-use super::cells::Content;
+use super::cell::Content;
 use super::distinct::Distinct;
 use super::quantile::{Values, quantile};
 use super::scan::Position;
