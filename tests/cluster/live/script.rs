@@ -136,13 +136,13 @@ impl Driven {
         }
     }
 
-    /// The number of a node that owns shards.
+    /// The number of a node that owns shards and that clients use: it may own some before it is ready.
     fn node_with_shards(&mut self) -> String {
         loop {
             let line = self.wait_for("state:");
             let mut nodes = line.split("node ").skip(1);
-            let has_shards = |node: &&str| !node.contains(": 0 shards");
-            if let Some((number, _)) = nodes.find(has_shards).and_then(|node| node.split_once(':')) {
+            let is_used = |node: &&str| !node.contains(": 0 shards") && !node.contains("not ready");
+            if let Some((number, _)) = nodes.find(is_used).and_then(|node| node.split_once(':')) {
                 return number.to_owned();
             }
         }
