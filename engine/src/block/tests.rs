@@ -49,7 +49,6 @@ fn more_rows_than_a_block_may_hold_are_damage() {
         (u32::MAX, false),
     ] {
         let summary = BlockSummary {
-            missing_levels: MissingLevels::default(),
             rows,
             ..BlockSummary::clone(&block.summary)
         };
@@ -71,7 +70,6 @@ fn fields_out_of_order_are_damage() {
     };
     for fields in [[second, first], [first, first]] {
         let summary = BlockSummary {
-            missing_levels: MissingLevels::default(),
             fields: fields.map(Clone::clone).into(),
             ..BlockSummary::clone(&block.summary)
         };

@@ -120,11 +120,6 @@ impl<C: Content> Cell<C> {
         self.first.field == field && !self.first.content.is_empty()
     }
 
-    /// The content of the first field.
-    pub(super) fn first_mut(&mut self) -> &mut C {
-        &mut self.first.content
-    }
-
     /// The content of a field, created if it does not exist. The cell is expected to get `more_fields` besides its first.
     pub(super) fn entry(
         &mut self,

@@ -142,11 +142,10 @@ impl<'b, C: Content> Cells<'b, C> {
         {
             return Ok(None);
         }
-        if self.cells[self.current].begins_with(field) {
-            return Ok(Some(self.cells[self.current].first_mut()));
-        }
         // Capacity is checked first, because settling may move the cell.
-        if self.cells[self.current].is_full() && self.cells.len() > self.settled && !self.has_room() {
+        let cell = &self.cells[self.current];
+        let is_full = !cell.begins_with(field) && cell.is_full();
+        if is_full && self.cells.len() > self.settled && !self.has_room() {
             self.settle();
             if !self.find_or_open(start_ns, source)? {
                 return Ok(None);

@@ -15,10 +15,6 @@ use crate::timestamp::TimestampFormatter;
 pub(super) fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Result<usize, ServiceError> {
     let has_stats = groups.downsampled.is_some();
     let mut values = FieldTexts::of(groups, |row| groups.fields(row), has_stats, answer)?;
-    let mut previous = match groups.is_compared() {
-        true => Some(FieldTexts::of(groups, |row| groups.previous(row), false, answer)?),
-        false => None,
-    };
     let mut columns = Columns::begin(answer)?;
     let mut timestamps = TimestampFormatter::default();
     columns.array("timestamp", groups.rows(), |row, out| {
@@ -43,7 +39,9 @@ pub(super) fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Resu
     if has_stats {
         values.write_stats(&mut columns)?;
     }
-    if let Some(previous) = &mut previous {
+    if groups.is_compared() {
+        // Not before the texts of the values are released.
+        let mut previous = FieldTexts::of(groups, |row| groups.previous(row), false, columns.answer)?;
         previous.write("previous", groups.aggregations, &mut columns)?;
     }
     columns.end_object()?;
@@ -69,7 +67,6 @@ struct FieldTexts<'a, 'b> {
 }
 
 /// The arrays of a field.
-#[derive(Default)]
 struct FieldText<'b> {
     /// By the indexes of the aggregations.
     values: Vec<ArrayText<'b>>,
