@@ -304,11 +304,14 @@ fn merged(criterion: &mut Criterion) {
     const ROWS: i64 = 672;
     const QUARTER_NS: i64 = 900 * SECOND_NS;
     let (mut store, mut rows) = (Store::new(), RowsWriter::new());
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut tenths = vec![5_000; SERIES as usize];
     for row in 0..ROWS {
         rows.clear();
-        for series in 0..SERIES {
+        for (series, tenths) in (0..).zip(&mut tenths) {
+            *tenths += random.i64(-3..=3);
             rows.begin(series);
-            rows.number(0, ((i64::from(series) + row) % 89) as f64, 0);
+            rows.number(0, *tenths as f64 / 10.0, 1);
             rows.commit(row * QUARTER_NS);
         }
         let mut encoded = Vec::new();

@@ -126,7 +126,7 @@ impl Aggregate {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn add_few(&mut self, values: &[f64]) {
         let (mut min, mut max) = (self.min, self.max);
         let (mut sum, mut carry) = (self.sum, self.carry);
@@ -151,6 +151,7 @@ impl Aggregate {
         };
     }
 
+    #[inline(never)]
     fn add_many(&mut self, values: &[f64]) {
         let (lanes, rest) = values.as_chunks::<LANES>();
         let mut extremes = ([f64::INFINITY; LANES], [f64::NEG_INFINITY; LANES]);

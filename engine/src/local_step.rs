@@ -121,7 +121,7 @@ impl<'z> LocalStep<'z> {
     }
 
     /// The length that all steps have; `None` if they differ.
-    fn length_ns(self) -> Option<i64> {
+    pub(crate) fn length_ns(self) -> Option<i64> {
         match (self.clocked, self.earlier) {
             (Clocked::Utc(step), Earlier::Zero) => step.length_ns(),
             // Earlier steps end where those of the clock do.

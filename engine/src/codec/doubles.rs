@@ -52,10 +52,8 @@ pub(crate) fn decode_doubles(bytes: &[u8], count: usize) -> Result<(Vec<f64>, u8
     match reader.byte()? {
         DECIMAL => {
             let decimals = reader.byte()?;
-            let scale = decimal::power(decimals);
-            let mantissas = decode_integers(reader.rest(), count)?.into_iter();
-            let values = mantissas.map(|mantissa| decimal::value(mantissa, scale));
-            Ok((values.collect(), decimals))
+            let mantissas = decode_integers(reader.rest(), count)?;
+            Ok((decimal::values(&mantissas, decimals), decimals))
         }
         RAW => Ok((reader.doubles(count)?.collect(), NOT_DECIMAL)),
         PCO => Ok((decode_pco(&reader, count)?, NOT_DECIMAL)),

@@ -107,26 +107,10 @@ pub(super) fn decode_packed(reader: &mut Reader<'_>, count: usize) -> Result<Vec
     if bits.len() != bytes_of(packed, width) {
         return Err(reader.corrupt("as many packed integers as rows"));
     }
-    let mut values = Vec::with_capacity(count);
-    values.extend_from_slice(&firsts[..order]);
+    let mut values = vec![0; count];
+    values[..order].copy_from_slice(&firsts[..order]);
     let value_of = |multiple: u64| least.wrapping_add(multiple.wrapping_mul(factor) as i64);
-    let mask = (1 << width) - 1;
-    let from = |bytes: &[u8], at: usize| {
-        let word = bytes[at / 8..]
-            .first_chunk()
-            .map_or(0, |word| u64::from_le_bytes(*word));
-        value_of(word >> (at % 8) & mask)
-    };
-    // Up to here a word can be read at the byte in which a value begins.
-    let width = width as usize;
-    let whole = bits.len().saturating_sub(WORD_BYTES - 1) * 8;
-    let whole = whole.div_ceil(width.max(1)).min(packed);
-    values.extend((0..whole).map(|index| from(bits, index * width)));
-    let mut end = [0; 2 * WORD_BYTES];
-    let start = whole * width / 8;
-    let last = &bits[start..];
-    end[..last.len()].copy_from_slice(last);
-    values.extend((whole..packed).map(|index| from(&end, index * width - start * 8)));
+    unpack(bits, width as usize, &mut values[order..], value_of);
     for first in (0..order).rev() {
         let mut value = values[first];
         for difference in &mut values[first + 1..] {
@@ -135,6 +119,45 @@ pub(super) fn decode_packed(reader: &mut Reader<'_>, count: usize) -> Result<Vec
         }
     }
     Ok(values)
+}
+
+/// How many values are taken from one word.
+const WORD_VALUES: usize = 4;
+/// The greatest width of which a word has that many values: they begin at the first or the fifth bit of a byte.
+const WORD_VALUES_WIDTH_MAX: usize = 15;
+
+/// Fills `values` with values of a width in bits.
+fn unpack(bits: &[u8], width: usize, values: &mut [i64], value_of: impl Fn(u64) -> i64) {
+    let mask = (1 << width) - 1;
+    let word_at = |bytes: &[u8], at: usize| {
+        let word = bytes.get(at / 8..)?.first_chunk()?;
+        Some(u64::from_le_bytes(*word) >> (at % 8))
+    };
+    let mut done = 0;
+    if width <= WORD_VALUES_WIDTH_MAX {
+        for values in values.as_chunks_mut::<WORD_VALUES>().0 {
+            let Some(mut word) = word_at(bits, done * width) else { break };
+            for value in values {
+                *value = value_of(word & mask);
+                word >>= width;
+            }
+            done += WORD_VALUES;
+        }
+    }
+    while let Some(value) = values.get_mut(done)
+        && let Some(word) = word_at(bits, done * width)
+    {
+        *value = value_of(word & mask);
+        done += 1;
+    }
+    // The rest is within the last bytes, before which no whole word begins.
+    let mut end = [0; 2 * WORD_BYTES];
+    let start = (done * width / 8).min(bits.len());
+    let last = &bits[start..];
+    end[..last.len()].copy_from_slice(last);
+    for (index, value) in (done..).zip(&mut values[done..]) {
+        *value = value_of(word_at(&end, index * width - start * 8).unwrap_or(0) & mask);
+    }
 }
 
 /// Bytes of this many values of a width in bits.

@@ -107,6 +107,25 @@ impl<C: Content> Cell<C> {
         Some(&mut self.rest[index.ok()?].content)
     }
 
+    /// Where the content of a field with values is, if it is at this place or the one after it.
+    #[inline]
+    pub(super) fn place(&self, field: u32, near: usize) -> Option<usize> {
+        if self.begins_with(field) {
+            return Some(0);
+        }
+        let is_it = |place: &usize| self.rest.get(place.wrapping_sub(1)).is_some_and(|entry| entry.field == field);
+        [near + 1, near].into_iter().find(is_it)
+    }
+
+    /// The content at a place.
+    #[inline]
+    pub(super) fn content_mut(&mut self, place: usize) -> &mut C {
+        match place.checked_sub(1) {
+            None => &mut self.first.content,
+            Some(index) => &mut self.rest[index].content,
+        }
+    }
+
     /// The same, owned.
     pub fn into_values(self) -> impl Iterator<Item = (u32, C)> {
         let Cell { first, rest, .. } = self;
@@ -150,7 +169,10 @@ impl<C: Content> Cell<C> {
                     self.rest.insert(0, std::mem::replace(&mut self.first, new));
                     return Ok(&mut self.first.content);
                 }
-                self.rest.insert(index, new);
+                match index == self.rest.len() {
+                    true => self.rest.push(new),
+                    false => self.rest.insert(index, new),
+                }
                 index
             }
         };

@@ -63,6 +63,8 @@ pub(super) struct Cells<'b, C = Aggregate> {
     hasher: RandomState,
     /// Index of the cell that the last value was added to.
     current: usize,
+    /// The place of that value's field. The next one has the next field of the same cell, or the same field of the next cell.
+    place: usize,
     /// How far a cell is behind the one before of its source. The cells of a source are evenly spaced if all sources have
     /// the same steps.
     stride: usize,
@@ -87,6 +89,7 @@ impl<'b, C: Content> Cells<'b, C> {
             places: None,
             hasher: RandomState::default(),
             current: 0,
+            place: 0,
             stride: 1,
             more_fields: 0,
             held: budget.hold(),
@@ -129,17 +132,31 @@ impl<'b, C: Content> Cells<'b, C> {
     }
 
     /// The content of a field in a cell; `None` if the cell is not wanted.
-    #[inline]
+    #[inline(always)]
     pub(super) fn entry(
         &mut self,
         start_ns: i64,
         source: u32,
         field: u32,
     ) -> Result<Option<&mut C>, EngineError> {
-        if !self.is_current(start_ns, source)
-            && !self.is_expected(start_ns, source)
-            && !self.find_or_open(start_ns, source)?
-        {
+        let is_found = self.is_current(start_ns, source) || self.is_expected(start_ns, source);
+        if is_found && let Some(place) = self.cells[self.current].place(field, self.place) {
+            self.place = place;
+            return Ok(Some(self.cells[self.current].content_mut(place)));
+        }
+        self.open_entry(start_ns, source, field, is_found)
+    }
+
+    /// The same for a field that is not where it was expected. `is_found`: the cell is the current one.
+    #[inline(never)]
+    fn open_entry(
+        &mut self,
+        start_ns: i64,
+        source: u32,
+        field: u32,
+        is_found: bool,
+    ) -> Result<Option<&mut C>, EngineError> {
+        if !is_found && !self.find_or_open(start_ns, source)? {
             return Ok(None);
         }
         // Capacity is checked first, because settling may move the cell.

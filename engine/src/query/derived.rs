@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::cells::{Cells, Wanted};
 use super::group::{Opened, decoded};
+use super::row_steps::RowSteps;
 use crate::EngineError;
 use crate::aggregate::Aggregate;
 use crate::block::KeptCells;
@@ -59,7 +60,8 @@ impl Opened<'_, '_, '_> {
         let rows = decoded(&mut self.rows, self.block, &self.fields, walk)?;
         let mut cells = Cells::new(Wanted::ALL, walk.grouping.budget);
         let all = 0..self.block.summary.rows as usize;
-        let visited = rows.group(all, LEVELS[level].into(), 0, &mut cells)?;
+        let row_steps = &mut RowSteps::default();
+        let visited = rows.group(all, LEVELS[level].into(), 0, &mut cells, row_steps)?;
         let (cells, mut held) = cells.finish()?;
         self.count_rows(visited);
         held.grow(self.fields.len() * cells.len() * size_of::<Aggregate>())?;

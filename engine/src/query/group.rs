@@ -18,6 +18,7 @@ use super::filter::{MetadataFilter, ValueFilter, may_include};
 use super::gaps::Gaps;
 use super::group_rows::{Rows, rows_within};
 use super::reader::{Run, RunReader};
+use super::row_steps::RowSteps;
 use super::{Touched, check_stop, directory_bytes};
 use crate::EngineError;
 use crate::aggregate::Aggregate;
@@ -62,6 +63,7 @@ pub struct Grouping<'b, C = Aggregate> {
     pub(super) budget: &'b Budget,
     pub(super) touched: Touched,
     pub(super) gaps: Gaps<'b>,
+    pub(super) row_steps: RowSteps,
 }
 
 /// The cells of a result, in the requested order.
@@ -82,6 +84,7 @@ impl<'b, C: Content> Grouping<'b, C> {
             budget,
             touched: Touched::default(),
             gaps: Gaps::new(budget),
+            row_steps: RowSteps::default(),
         }
     }
 
@@ -203,8 +206,10 @@ impl<'b> Walk<'_, 'b> {
         let fields = self.occurring(|field| chunk.field(field).is_some());
         let reader = RunReader::Chunk(chunk);
         let rows = Rows::read(&reader, &fields, range.clone(), self.query, self.grouping.budget)?;
-        rows.group(range, self.query.step, self.source, &mut self.grouping.cells)
-            .map(|looked_at| self.grouping.touched.rows += looked_at)
+        let Grouping { cells, row_steps, .. } = &mut *self.grouping;
+        let looked_at = rows.group(range, self.query.step, self.source, cells, row_steps)?;
+        self.grouping.touched.rows += looked_at;
+        Ok(())
     }
 
     fn block(&mut self, entry: &BlockEntry, cache: &Cache) -> Result<(), EngineError> {
@@ -409,7 +414,8 @@ impl Opened<'_, '_, '_> {
         let walk = &mut *self.walk;
         let rows = decoded(&mut self.rows, self.block, &self.fields, walk)?;
         let range = rows.within(range);
-        let looked_at = rows.group(range, walk.query.step, walk.source, &mut walk.grouping.cells)?;
+        let Grouping { cells, row_steps, .. } = &mut *walk.grouping;
+        let looked_at = rows.group(range, walk.query.step, walk.source, cells, row_steps)?;
         self.count_rows(looked_at);
         Ok(())
     }

@@ -9,10 +9,11 @@ use super::cells::Cells;
 use super::filter::passing;
 use super::group::GroupQuery;
 use super::reader::RunReader;
+use super::row_steps::{RowStep, RowSteps};
 use crate::EngineError;
 use crate::aggregate::Aggregate;
 use crate::column::{Column, Values};
-use crate::local_step::{Following, LocalStep};
+use crate::local_step::LocalStep;
 use crate::times::Times;
 
 /// The rows of a chunk or a block, with the requested fields.
@@ -121,46 +122,87 @@ impl<'c, 'b> Rows<'c, 'b> {
         step: LocalStep<'_>,
         source: u32,
         cells: &mut Cells<'_>,
+        row_steps: &mut RowSteps,
     ) -> Result<u64, EngineError> {
+        let columns = self.columns.iter();
+        let columns: Vec<_> = columns
+            .map(|(field, column)| (*field, self.numbers_of_all(column), &**column))
+            .collect();
+        cells.expect(columns.len());
         let mut row = rows.start;
-        let mut single = self.single.partition_point(|single| (single.row as usize) < row);
-        let mut steps = Following::new(step);
-        cells.expect(self.columns.len());
-        // How many rows the previous cell had besides its first.
-        let mut following = 0;
         while row < rows.end {
-            let (start_ns, next_ns) = steps.containing(self.times.get(row));
-            let past = self.times.first_near(row + 1..rows.end, next_ns, following);
-            let of_cell = row..past;
-            following = past - row - 1;
-            row = past;
-            let first = single;
-            while (self.single.get(single)).is_some_and(|single| (single.row as usize) < row) {
-                single += 1;
+            let steps = row_steps.of(&self.times, row..rows.end, step);
+            let admits = |of_step: &RowStep| cells.admits(of_step.start_ns, source);
+            // In ascending order, all later cells are unwanted too; in descending order, later cells come nearer.
+            let wanted = match cells.wanted.descending {
+                true => steps.partition_point(|of_step| !admits(of_step))..steps.len(),
+                false => 0..steps.partition_point(admits),
+            };
+            let past = |steps: &[RowStep]| steps.last().map_or(row, |last| last.past);
+            let first = past(&steps[..wanted.start]);
+            let is_cut = wanted.end < steps.len();
+            row = past(&steps[..wanted.end]);
+            let steps = &steps[wanted];
+            match columns.as_slice() {
+                [(field, Some(numbers), _)] if self.single.is_empty() => {
+                    add_numbers(numbers, first, steps, (source, *field), cells)?;
+                }
+                columns => self.add_steps(columns, first, steps, source, cells)?,
             }
-            if !cells.admits(start_ns, source) {
-                // In ascending order, all later cells are unwanted too; in descending order, later cells come nearer.
-                match cells.wanted.descending {
-                    true => continue,
-                    false => return Ok((of_cell.start - rows.start) as u64),
+            if is_cut {
+                return Ok((row - rows.start) as u64);
+            }
+        }
+        Ok(rows.len() as u64)
+    }
+
+    /// Adds the rows of steps, the first of which begins with row `first`.
+    fn add_steps(
+        &self,
+        columns: &[(u32, Option<&[f64]>, &Column)],
+        first: usize,
+        steps: &[RowStep],
+        source: u32,
+        cells: &mut Cells<'_>,
+    ) -> Result<(), EngineError> {
+        let mut row = first;
+        let mut single = self.single.partition_point(|single| (single.row as usize) < row);
+        for &RowStep { start_ns, past } in steps {
+            let of_cell = row..past;
+            row = past;
+            for (field, numbers, column) in columns {
+                match numbers {
+                    Some(numbers) => {
+                        if let Some(into) = cells.entry(start_ns, source, *field)? {
+                            into.add_all(&numbers[of_cell.clone()]);
+                        }
+                    }
+                    None => self.add_some(column, of_cell.clone(), (start_ns, source, *field), cells)?,
                 }
             }
-            for (field, column) in &self.columns {
-                self.add_column(column, of_cell.clone(), (start_ns, source, *field), cells)?;
-            }
-            for single in &self.single[first..single] {
-                if let Some(into) = cells.entry(start_ns, source, single.field)? {
-                    match single.value {
+            while let Some(of_row) = self.single.get(single).filter(|single| (single.row as usize) < row) {
+                single += 1;
+                if let Some(into) = cells.entry(start_ns, source, of_row.field)? {
+                    match of_row.value {
                         Some(value) => into.add(value),
                         None => into.merge(&Aggregate::of_count(1)),
                     }
                 }
             }
         }
-        Ok(rows.len() as u64)
+        Ok(())
     }
 
-    fn add_column(
+    /// The numbers of a column, if all rows have one and pass.
+    fn numbers_of_all<'s>(&self, column: &'s Column) -> Option<&'s [f64]> {
+        match &column.values {
+            Values::Numbers { values, .. } if column.present.is_none() && self.passes.is_none() => Some(values),
+            _ => None,
+        }
+    }
+
+    /// Adds the values of those rows that have one and pass.
+    fn add_some(
         &self,
         column: &Column,
         rows: Range<usize>,
@@ -168,15 +210,6 @@ impl<'c, 'b> Rows<'c, 'b> {
         cells: &mut Cells<'_>,
     ) -> Result<(), EngineError> {
         let passes = self.passes.as_deref();
-        if let Values::Numbers { values, .. } = &column.values
-            && passes.is_none()
-            && column.present.is_none()
-        {
-            if let Some(into) = cells.entry(start_ns, source, field)? {
-                into.add_all(&values[rows]);
-            }
-            return Ok(());
-        }
         let mut counting = rows.filter(|row| passes.is_none_or(|passes| passes[*row]) && column.has(*row));
         // Cells contain only fields with values.
         let Some(first) = counting.next() else {
@@ -196,6 +229,25 @@ impl<'c, 'b> Rows<'c, 'b> {
         }
         Ok(())
     }
+}
+
+/// Adds the numbers of a field in every row of steps, the first of which begins with row `first`.
+fn add_numbers(
+    numbers: &[f64],
+    first: usize,
+    steps: &[RowStep],
+    (source, field): (u32, u32),
+    cells: &mut Cells<'_>,
+) -> Result<(), EngineError> {
+    let mut row = first;
+    for &RowStep { start_ns, past } in steps {
+        let of_cell = row..past;
+        row = past;
+        if let Some(into) = cells.entry(start_ns, source, field)? {
+            into.add_all(&numbers[of_cell]);
+        }
+    }
+    Ok(())
 }
 
 /// For values that are only counted, it matters only which rows have one: a decoded column is replaced by that.

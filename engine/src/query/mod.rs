@@ -23,6 +23,7 @@ mod page;
 mod present;
 mod quantile;
 mod reader;
+mod row_steps;
 mod rows_in_steps;
 mod run;
 mod scan;
