@@ -118,9 +118,11 @@ fn series() -> Outcome<Vec<Measured>> {
     let (anywhere, anywhere_of_few) = (query(&bucket, None), query(&few, None));
     let path = format!("/api/buckets/{bucket}/sources/{source}/dimensions/host?limit={VALUES}");
     let listing = request("GET", &path, &account.credential, b"");
-    let requests: [&[u8]; 5] = [&one, &one_of_few, &anywhere, &anywhere_of_few, &listing];
-    let [one_ms, few_ms, anywhere_ms, anywhere_of_few_ms, listing_ms] =
+    let requests: [&[u8]; 4] = [&one, &one_of_few, &anywhere, &anywhere_of_few];
+    let [one_ms, few_ms, anywhere_ms, anywhere_of_few_ms] =
         alternate(server.address, ROUNDS, requests)?.map(|(median_ms, _)| median_ms);
+    // Not among the others: it takes so much longer that the request after it finds nothing in the processor's caches.
+    let [(listing_ms, _)] = alternate(server.address, ROUNDS, [&listing])?;
     let count = (HOSTS * CORES) as f64;
     let measured = |value: f64, note: String| Measured { value, note };
     let floor = alternate(

@@ -54,8 +54,12 @@ pub(crate) fn values(mantissas: &[i64], decimals: u8) -> Vec<f64> {
     if outside != 0 {
         return mantissas.iter().map(|mantissa| value(*mantissa, scale)).collect();
     }
-    let double = |mantissa: &i64| f64::from_bits(TO_INTEGER.to_bits().wrapping_add_signed(*mantissa)) - TO_INTEGER;
-    mantissas.iter().map(|mantissa| double(mantissa) / scale).collect()
+    let double =
+        |mantissa: &i64| f64::from_bits(TO_INTEGER.to_bits().wrapping_add_signed(*mantissa)) - TO_INTEGER;
+    mantissas
+        .iter()
+        .map(|mantissa| double(mantissa) / scale)
+        .collect()
 }
 
 /// Decimal places that are looked for in a double whose text is not known. Sensors have few; a double that is no such
@@ -114,8 +118,22 @@ mod tests {
 
     #[test]
     fn many_mantissas_give_the_doubles_of_each() {
-        let edges = [0, 1, -1, 1 << 51, -(1 << 51), (1 << 51) - 1, 1 - (1 << 51), i64::MIN, i64::MAX];
-        let sets = [&edges[..3], &[0, -(1 << 51), (1 << 51) - 1, 12_345_678_901], &edges];
+        let edges = [
+            0,
+            1,
+            -1,
+            1 << 51,
+            -(1 << 51),
+            (1 << 51) - 1,
+            1 - (1 << 51),
+            i64::MIN,
+            i64::MAX,
+        ];
+        let sets = [
+            &edges[..3],
+            &[0, -(1 << 51), (1 << 51) - 1, 12_345_678_901],
+            &edges,
+        ];
         for (decimals, mantissas) in (0..=22).flat_map(|decimals| sets.map(|set| (decimals, set))) {
             let each = mantissas.iter().map(|m| value(*m, power(decimals)).to_bits());
             let many = values(mantissas, decimals).into_iter().map(f64::to_bits);

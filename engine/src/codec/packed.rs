@@ -136,7 +136,9 @@ fn unpack(bits: &[u8], width: usize, values: &mut [i64], value_of: impl Fn(u64) 
     let mut done = 0;
     if width <= WORD_VALUES_WIDTH_MAX {
         for values in values.as_chunks_mut::<WORD_VALUES>().0 {
-            let Some(mut word) = word_at(bits, done * width) else { break };
+            let Some(mut word) = word_at(bits, done * width) else {
+                break;
+            };
             for value in values {
                 *value = value_of(word & mask);
                 word >>= width;

@@ -113,7 +113,11 @@ impl<C: Content> Cell<C> {
         if self.begins_with(field) {
             return Some(0);
         }
-        let is_it = |place: &usize| self.rest.get(place.wrapping_sub(1)).is_some_and(|entry| entry.field == field);
+        let is_it = |place: &usize| {
+            self.rest
+                .get(place.wrapping_sub(1))
+                .is_some_and(|entry| entry.field == field)
+        };
         [near + 1, near].into_iter().find(is_it)
     }
 

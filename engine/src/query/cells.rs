@@ -52,6 +52,30 @@ impl Wanted {
         held.shrink(gone.iter().map(Cell::heap_bytes).sum());
         cells.truncate(self.rows_max);
     }
+
+    /// Merges cells that are in order, and drops those that are not wanted. The memory of both is counted in `held`.
+    pub(super) fn merge<C: Content>(
+        self,
+        one: Vec<Cell<C>>,
+        other: Vec<Cell<C>>,
+        held: &mut Held<'_>,
+    ) -> Result<Vec<Cell<C>>, EngineError> {
+        let bytes = (one.capacity() + other.capacity()) * size_of::<Cell<C>>();
+        let count = self.rows_max.min(one.len() + other.len());
+        let mut merged = Vec::new();
+        held.reserve(&mut merged, count)?;
+        let (mut one, mut other) = (one.into_iter().peekable(), other.into_iter().peekable());
+        while merged.len() < count {
+            let is_others = match (one.peek(), other.peek()) {
+                (Some(one), Some(other)) => self.is_before(other.key(), one.key()),
+                (one, _) => one.is_none(),
+            };
+            merged.extend(if is_others { other.next() } else { one.next() });
+        }
+        let gone = one.chain(other).map(|cell| cell.heap_bytes());
+        held.shrink(bytes + gone.sum::<usize>());
+        Ok(merged)
+    }
 }
 
 /// The cells found so far.

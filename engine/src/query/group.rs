@@ -8,6 +8,7 @@
 //!
 //! Blocks are read from the requested end, and only as far as cells are still wanted.
 
+use std::mem::take;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -108,18 +109,11 @@ impl<C: Content> Grouped<'_, C> {
     /// # Errors
     /// [`EngineError::OverBudget`].
     pub fn join(&mut self, others: Vec<Self>, wanted: Wanted) -> Result<(), EngineError> {
-        let more = others.iter().map(|other| other.cells.len()).sum();
-        self.held.reserve(&mut self.cells, more)?;
-        for other in others {
-            let Grouped { cells, touched, held } = other;
+        for Grouped { cells, touched, held } in others {
             self.touched += touched;
-            let own_bytes = cells.capacity() * size_of::<Cell<C>>();
-            self.cells.extend(cells);
-            // What the cells point to moves with them.
             self.held.take_over(held);
-            self.held.shrink(own_bytes);
+            self.cells = wanted.merge(take(&mut self.cells), cells, &mut self.held)?;
         }
-        wanted.keep(&mut self.cells, &mut self.held);
         Ok(())
     }
 }

@@ -180,7 +180,11 @@ impl<'c, 'b> Rows<'c, 'b> {
                     None => self.add_some(column, of_cell.clone(), (start_ns, source, *field), cells)?,
                 }
             }
-            while let Some(of_row) = self.single.get(single).filter(|single| (single.row as usize) < row) {
+            while let Some(of_row) = self
+                .single
+                .get(single)
+                .filter(|single| (single.row as usize) < row)
+            {
                 single += 1;
                 if let Some(into) = cells.entry(start_ns, source, of_row.field)? {
                     match of_row.value {
@@ -196,7 +200,9 @@ impl<'c, 'b> Rows<'c, 'b> {
     /// The numbers of a column, if all rows have one and pass.
     fn numbers_of_all<'s>(&self, column: &'s Column) -> Option<&'s [f64]> {
         match &column.values {
-            Values::Numbers { values, .. } if column.present.is_none() && self.passes.is_none() => Some(values),
+            Values::Numbers { values, .. } if column.present.is_none() && self.passes.is_none() => {
+                Some(values)
+            }
             _ => None,
         }
     }

@@ -8,6 +8,8 @@ use crate::times::Times;
 
 /// How many steps are listed at once.
 const STEPS_MAX: usize = 1_024;
+/// How many lists are kept: series that are sampled together have the same few blocks each.
+const LISTS_MAX: usize = 8;
 
 /// The rows of one time step. They begin where those of the step before end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,9 +23,12 @@ pub(super) struct RowStep {
 /// Lists steps.
 #[derive(Default)]
 pub(super) struct RowSteps {
-    /// What the steps are of; `None` if that cannot be compared.
-    of: Option<EvenRows>,
-    steps: Vec<RowStep>,
+    /// The steps of rows that can be compared.
+    kept: Vec<(EvenRows, Vec<RowStep>)>,
+    /// Which of them is replaced next.
+    oldest: usize,
+    /// Those of the last other rows.
+    other: Vec<RowStep>,
 }
 
 /// Evenly spaced rows, and steps of one length: all steps follow from these.
@@ -56,27 +61,44 @@ impl EvenRows {
 impl RowSteps {
     /// The steps of these rows that have any, at most [`STEPS_MAX`]: the rows behind them are to be listed next.
     pub(super) fn of(&mut self, times: &Times<'_>, rows: Range<usize>, step: LocalStep<'_>) -> &[RowStep] {
-        let of = EvenRows::new(times, &rows, step);
-        if of.is_none() || of != self.of {
-            self.list(times, rows, step);
-            self.of = of;
-        }
-        &self.steps
+        let Some(of) = EvenRows::new(times, &rows, step) else {
+            list(&mut self.other, times, rows, step);
+            return &self.other;
+        };
+        let place = match self.kept.iter().position(|(kept, _)| *kept == of) {
+            Some(place) => place,
+            None if self.kept.len() < LISTS_MAX => {
+                let mut steps = Vec::new();
+                list(&mut steps, times, rows, step);
+                self.kept.push((of, steps));
+                self.kept.len() - 1
+            }
+            None => {
+                let place = self.oldest;
+                self.oldest = (place + 1) % LISTS_MAX;
+                let (kept, steps) = &mut self.kept[place];
+                list(steps, times, rows, step);
+                *kept = of;
+                place
+            }
+        };
+        &self.kept[place].1
     }
+}
 
-    fn list(&mut self, times: &Times<'_>, rows: Range<usize>, step: LocalStep<'_>) {
-        self.steps.clear();
-        let mut following = Following::new(step);
-        let mut row = rows.start;
-        // How many rows the step before has besides its first.
-        let mut more = 0;
-        while row < rows.end && self.steps.len() < STEPS_MAX {
-            let (start_ns, next_ns) = following.containing(times.get(row));
-            let past = times.first_near(row + 1..rows.end, next_ns, more);
-            more = past - row - 1;
-            row = past;
-            self.steps.push(RowStep { start_ns, past });
-        }
+/// Replaces a list by the steps of these rows.
+fn list(steps: &mut Vec<RowStep>, times: &Times<'_>, rows: Range<usize>, step: LocalStep<'_>) {
+    steps.clear();
+    let mut following = Following::new(step);
+    let mut row = rows.start;
+    // How many rows the step before has besides its first.
+    let mut more = 0;
+    while row < rows.end && steps.len() < STEPS_MAX {
+        let (start_ns, next_ns) = following.containing(times.get(row));
+        let past = times.first_near(row + 1..rows.end, next_ns, more);
+        more = past - row - 1;
+        row = past;
+        steps.push(RowStep { start_ns, past });
     }
 }
 
@@ -101,7 +123,12 @@ mod tests {
         steps
     }
 
-    fn listed(steps: &mut RowSteps, times: &Times<'_>, rows: Range<usize>, step: LocalStep<'_>) -> Vec<RowStep> {
+    fn listed(
+        steps: &mut RowSteps,
+        times: &Times<'_>,
+        rows: Range<usize>,
+        step: LocalStep<'_>,
+    ) -> Vec<RowStep> {
         let (mut all, mut row) = (Vec::new(), rows.start);
         while row < rows.end {
             let some = steps.of(times, row..rows.end, step);
@@ -119,7 +146,11 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(seed);
         let units = [Unit::Minute, Unit::Hour, Unit::Day, Unit::Month];
         let quarters = Step::seconds(900).unwrap();
-        let steps: Vec<LocalStep<'_>> = units.into_iter().map(Into::into).chain([quarters.into()]).collect();
+        let steps: Vec<LocalStep<'_>> = units
+            .into_iter()
+            .map(Into::into)
+            .chain([quarters.into()])
+            .collect();
         let mut kept = RowSteps::default();
         for _ in 0..3_000 {
             // Few different ones, so that the same come again.
