@@ -76,7 +76,8 @@ impl Unit {
         }
         match self.even() {
             Some((length, origin)) => {
-                let index = |ns: i64| (i128::from(ns) - i128::from(origin)).div_euclid(i128::from(length));
+                // Counted from the last cell that begins at or before the epoch.
+                let index = |ns: i64| ns.div_euclid(length) - i64::from(ns.rem_euclid(length) < origin);
                 (index(last_ns) - index(first_ns)) as u64 + 1
             }
             None => {

@@ -22,8 +22,14 @@ pub(super) fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Resu
     })?;
     if !groups.is_merged() {
         let source_ids = groups.rows().filter_map(|row| row.source_id);
+        // Those of a row and the next are often the same.
+        let mut before = None;
         columns.array("dataSourceId", source_ids, |source_id, out| {
-            write_quoted(&source_id.to_hex(), out);
+            let (_, digits) = match before {
+                Some(before @ (id, _)) if id == source_id => before,
+                _ => *before.insert((source_id, source_id.to_hex())),
+            };
+            write_quoted(&digits, out);
         })?;
     }
     if !groups.dimensions().is_empty() {
@@ -90,8 +96,24 @@ impl<'a, 'b> FieldTexts<'a, 'b> {
         };
         for (index, row) in groups.rows().enumerate() {
             texts.add_names(row.schema, groups)?;
+            let FieldTexts {
+                names,
+                by_schema,
+                fields,
+                held,
+            } = &mut texts;
+            let own = &mut by_schema[row.schema];
             for field in fields_of(row) {
-                let text = texts.of_field(row.schema, field.index, groups, answer)?;
+                let (name, known) = &mut own[field.index as usize];
+                let place = match known {
+                    Some(place) => *place,
+                    None => *known.insert(names.index(name, held)?),
+                } as usize;
+                if place == fields.len() {
+                    held.reserve(fields, 1)?;
+                    fields.push(FieldText::new(groups, answer, held)?);
+                }
+                let text = &mut fields[place];
                 text.add_values(index, field, groups.aggregations)?;
                 if has_stats && let Some(stats) = field.stats() {
                     text.add_stats(index, stats, groups, answer)?;
@@ -115,34 +137,6 @@ impl<'a, 'b> FieldTexts<'a, 'b> {
             own.extend(names.into_iter().map(|name| (name, None)));
         }
         Ok(())
-    }
-
-    /// The arrays of a field of this schema.
-    #[inline]
-    fn of_field(
-        &mut self,
-        schema: usize,
-        field: u32,
-        groups: &Groups<'a>,
-        answer: &Answer<'b>,
-    ) -> Result<&mut FieldText<'b>, ServiceError> {
-        let (name, known) = &mut self.by_schema[schema][field as usize];
-        let index = match known {
-            Some(index) => *index,
-            None => *known.insert(self.names.index(name, &mut self.held)?),
-        } as usize;
-        if index == self.fields.len() {
-            let aggregations = groups.aggregations.all();
-            let bytes = aggregations.len() * size_of::<ArrayText<'_>>();
-            self.held.reserve(&mut self.fields, 1)?;
-            self.held.grow(bytes)?;
-            let text = |_| ArrayText::new(groups.len(), answer);
-            self.fields.push(FieldText {
-                values: aggregations.iter().map(text).collect(),
-                stats: None,
-            });
-        }
-        Ok(&mut self.fields[index])
     }
 
     /// Writes an object with the arrays of values, whose memory is released.
@@ -189,6 +183,17 @@ impl<'a, 'b> FieldTexts<'a, 'b> {
 }
 
 impl<'b> FieldText<'b> {
+    /// Without entries.
+    fn new(groups: &Groups<'_>, answer: &Answer<'b>, held: &mut Held<'_>) -> Result<Self, ServiceError> {
+        let aggregations = groups.aggregations.all();
+        held.grow(aggregations.len() * size_of::<ArrayText<'_>>())?;
+        let text = |_| ArrayText::new(groups.len(), answer);
+        Ok(FieldText {
+            values: aggregations.iter().map(text).collect(),
+            stats: None,
+        })
+    }
+
     #[inline]
     fn add_values(
         &mut self,
