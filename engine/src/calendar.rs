@@ -9,8 +9,9 @@ const MINUTE_NS: i64 = 60 * SECOND_NS;
 const HOUR_NS: i64 = 60 * MINUTE_NS;
 const DAY_NS: i64 = 24 * HOUR_NS;
 const WEEK_NS: i64 = 7 * DAY_NS;
-/// 1970-01-01 was a Thursday: the Monday before it is three days back.
-const MONDAY_NS: i64 = -3 * DAY_NS;
+/// The first Monday after the epoch, which was a Thursday: 1970-01-05. Weeks, and lengths that are no units, are counted
+/// from it.
+pub(crate) const MONDAY_NS: i64 = 4 * DAY_NS;
 
 /// The units by which a query can group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -47,24 +48,33 @@ impl Unit {
         self.even().map(|(length, _)| length)
     }
 
+    /// Time since the start of the cell that contains `timestamp_ns`; `None` for units without a fixed length.
+    #[inline]
+    fn into_ns(self, timestamp_ns: i64) -> Option<i64> {
+        // Divisors are constants, so that the division becomes a multiplication: this runs for every cell of a result.
+        match self {
+            Unit::Minute => Some(timestamp_ns.rem_euclid(MINUTE_NS)),
+            Unit::Hour => Some(timestamp_ns.rem_euclid(HOUR_NS)),
+            Unit::Day => Some(timestamp_ns.rem_euclid(DAY_NS)),
+            Unit::Week => Some((timestamp_ns.rem_euclid(WEEK_NS) - MONDAY_NS).rem_euclid(WEEK_NS)),
+            Unit::Month => None,
+        }
+    }
+
     /// Start of the cell that contains `timestamp_ns`. Saturates at the limits of 64-bit timestamps.
     #[inline]
     pub fn start_ns(self, timestamp_ns: i64) -> i64 {
-        // Divisors are constants, so that the division becomes a multiplication: this runs for every cell of a result.
-        let into = match self {
-            Unit::Minute => timestamp_ns.rem_euclid(MINUTE_NS),
-            Unit::Hour => timestamp_ns.rem_euclid(HOUR_NS),
-            Unit::Day => timestamp_ns.rem_euclid(DAY_NS),
-            Unit::Week => (timestamp_ns.rem_euclid(WEEK_NS) - MONDAY_NS).rem_euclid(WEEK_NS),
-            Unit::Month => return month_start_ns(month_of(timestamp_ns.div_euclid(DAY_NS))),
-        };
-        timestamp_ns.saturating_sub(into)
+        match self.into_ns(timestamp_ns) {
+            Some(into_ns) => timestamp_ns.saturating_sub(into_ns),
+            None => month_start_ns(month_of(timestamp_ns.div_euclid(DAY_NS))),
+        }
     }
 
     /// Start of the cell after the one that contains `timestamp_ns`.
     pub fn next_ns(self, timestamp_ns: i64) -> i64 {
-        match self.even() {
-            Some((length, _)) => self.start_ns(timestamp_ns).saturating_add(length),
+        match self.even().zip(self.into_ns(timestamp_ns)) {
+            // In this order, so that it saturates only if the next one is beyond the limit.
+            Some(((length, _), into_ns)) => timestamp_ns.saturating_add(length - into_ns),
             None => month_start_ns(month_of(timestamp_ns.div_euclid(DAY_NS)) + 1),
         }
     }
@@ -76,7 +86,7 @@ impl Unit {
         }
         match self.even() {
             Some((length, origin)) => {
-                // Counted from the last cell that begins at or before the epoch.
+                // Counted from the cell that begins at the origin, which is within the first length after the epoch.
                 let index = |ns: i64| ns.div_euclid(length) - i64::from(ns.rem_euclid(length) < origin);
                 (index(last_ns) - index(first_ns)) as u64 + 1
             }
@@ -203,6 +213,46 @@ mod tests {
                 assert_eq!(unit.cells(at, next - 1), 1);
                 assert_eq!(unit.cells(at, next), 2);
                 at = next;
+            }
+        }
+    }
+
+    #[test]
+    fn a_cell_that_begins_before_time_ends_where_it_would() {
+        for unit in [Unit::Minute, Unit::Hour, Unit::Day, Unit::Week] {
+            let next = unit.next_ns(i64::MIN);
+            assert_eq!(unit.start_ns(next), next);
+            assert_eq!(unit.next_ns(next - 1), next);
+        }
+    }
+
+    #[test]
+    fn cells_are_counted_up_to_the_ends_of_time() {
+        let edges = [
+            i64::MIN,
+            i64::MIN + 1,
+            -1,
+            0,
+            1,
+            MONDAY_NS - 1,
+            MONDAY_NS,
+            i64::MAX - 1,
+            i64::MAX,
+        ];
+        for (length, origin, unit) in Unit::ALL.into_iter().filter_map(|unit| {
+            let (length, origin) = unit.even()?;
+            Some((i128::from(length), i128::from(origin), unit))
+        }) {
+            let index = |ns: i64| (i128::from(ns) - origin).div_euclid(length);
+            for (at, first) in edges.iter().enumerate() {
+                for last in &edges[at..] {
+                    let count = index(*last) - index(*first) + 1;
+                    assert_eq!(
+                        i128::from(unit.cells(*first, *last)),
+                        count,
+                        "{unit:?} {first} {last}"
+                    );
+                }
             }
         }
     }

@@ -46,8 +46,8 @@ pub(crate) fn value(mantissa: i64, scale: f64) -> f64 {
 /// The doubles of mantissas.
 pub(crate) fn values(mantissas: &[i64], decimals: u8) -> Vec<f64> {
     let scale = power(decimals);
-    // The bits of an integer below 2^51 added to those of the sum's double give the double of both. Unlike a conversion,
-    // this is done for several at a time by every x86-64 processor.
+    // Added to the bits of `TO_INTEGER`, an integer m below 2^51 gives the double `TO_INTEGER + m`, because doubles of that
+    // size are spaced by one. Unlike the conversion instruction, this is vectorized on every x86-64 processor.
     let outside = mantissas.iter().fold(0, |outside, mantissa| {
         outside | mantissa.wrapping_add(1 << 51) as u64 >> 52
     });
@@ -118,23 +118,14 @@ mod tests {
 
     #[test]
     fn many_mantissas_give_the_doubles_of_each() {
-        let edges = [
-            0,
-            1,
-            -1,
-            1 << 51,
-            -(1 << 51),
-            (1 << 51) - 1,
-            1 - (1 << 51),
-            i64::MIN,
-            i64::MAX,
-        ];
-        let sets = [
-            &edges[..3],
-            &[0, -(1 << 51), (1 << 51) - 1, 12_345_678_901],
-            &edges,
-        ];
-        for (decimals, mantissas) in (0..=22).flat_map(|decimals| sets.map(|set| (decimals, set))) {
+        let limit = 1i64 << 51;
+        let within = [0, 1, -1, 12_345_678_901, limit - 1, 1 - limit, -limit];
+        let beyond = [limit, limit + 1, -limit - 1, i64::MIN, i64::MAX];
+        // Each beyond the limit also by itself: it must not be taken for one within.
+        let sets: Vec<&[i64]> = beyond.chunks(1).chain([&within[..], &beyond[..]]).collect();
+        for (decimals, mantissas) in
+            (0..=22).flat_map(|decimals| sets.iter().map(move |set| (decimals, *set)))
+        {
             let each = mantissas.iter().map(|m| value(*m, power(decimals)).to_bits());
             let many = values(mantissas, decimals).into_iter().map(f64::to_bits);
             assert!(many.eq(each), "{mantissas:?} with {decimals} decimals");

@@ -120,13 +120,17 @@ impl<'z> LocalStep<'z> {
         }
     }
 
-    /// The length that all steps have; `None` if they differ.
-    pub(crate) fn length_ns(self) -> Option<i64> {
+    /// The step in UTC, if it is one, and of that time.
+    pub(crate) fn in_utc(self) -> Option<Step> {
         match (self.clocked, self.earlier) {
-            (Clocked::Utc(step), Earlier::Zero) => step.length_ns(),
-            // Earlier steps end where those of the clock do.
+            (Clocked::Utc(step), Earlier::Zero) => Some(step),
             _ => None,
         }
+    }
+
+    /// The length that all steps have; `None` if they differ. Earlier steps end where those of the clock do.
+    fn length_ns(self) -> Option<i64> {
+        self.in_utc()?.length_ns()
     }
 
     /// The coarsest rollup level whose cells each lie within one step; `None` if the step is finer than all levels.

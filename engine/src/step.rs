@@ -1,6 +1,6 @@
 //! Time steps of a grouped query. The steps here are in UTC; [`LocalStep`] implements them for the clock of a time zone.
 
-use crate::calendar::{Dates, Unit};
+use crate::calendar::{Dates, MONDAY_NS, Unit};
 use crate::local_step::LocalStep;
 use crate::rollup::LEVELS;
 use crate::zone::Zone;
@@ -8,8 +8,6 @@ use crate::zone::Zone;
 const SECOND_NS: i64 = 1_000_000_000;
 pub(crate) const HOUR_NS: i64 = 3_600 * SECOND_NS;
 const DAY_NS: i64 = 24 * HOUR_NS;
-/// Lengths are counted from Monday 1970-01-05, 00:00; those that divide a day thus from midnight.
-const MONDAY_NS: i64 = 4 * DAY_NS;
 
 /// A time step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,6 +142,7 @@ impl Length {
     const fn of_ns(ns: i64) -> Self {
         Length {
             ns,
+            // Those that divide a day are thus counted from midnight.
             origin_ns: MONDAY_NS % ns,
         }
     }

@@ -123,7 +123,7 @@ pub(super) fn decode_packed(reader: &mut Reader<'_>, count: usize) -> Result<Vec
 
 /// How many values are taken from one word.
 const WORD_VALUES: usize = 4;
-/// The greatest width of which a word has that many values: they begin at the first or the fifth bit of a byte.
+/// The greatest width at which a word holds that many: they begin at bit 0 or 4 of a byte, and 4 + 4 × 15 = 64.
 const WORD_VALUES_WIDTH_MAX: usize = 15;
 
 /// Fills `values` with values of a width in bits.
@@ -152,9 +152,9 @@ fn unpack(bits: &[u8], width: usize, values: &mut [i64], value_of: impl Fn(u64) 
         *value = value_of(word & mask);
         done += 1;
     }
-    // The rest is within the last bytes, before which no whole word begins.
+    // The rest begins within the last seven bytes, where no whole word can be read.
     let mut end = [0; 2 * WORD_BYTES];
-    let start = (done * width / 8).min(bits.len());
+    let start = done * width / 8;
     let last = &bits[start..];
     end[..last.len()].copy_from_slice(last);
     for (index, value) in (done..).zip(&mut values[done..]) {

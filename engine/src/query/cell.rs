@@ -107,7 +107,7 @@ impl<C: Content> Cell<C> {
         Some(&mut self.rest[index.ok()?].content)
     }
 
-    /// Where the content of a field with values is, if it is at this place or the one after it.
+    /// The place of a field with values, if it is the first field, at place `near`, or at the one after it.
     #[inline]
     pub(super) fn place(&self, field: u32, near: usize) -> Option<usize> {
         if self.begins_with(field) {
@@ -143,18 +143,18 @@ impl<C: Content> Cell<C> {
         self.first.field == field && !self.first.content.is_empty()
     }
 
-    /// The content of a field, created if it does not exist. The cell is expected to get `more_fields` besides its first.
+    /// The place of a field, created if it does not exist. The cell is expected to get `more_fields` besides its first.
     pub(super) fn entry(
         &mut self,
         field: u32,
         more_fields: usize,
         held: &mut Held<'_>,
-    ) -> Result<&mut C, EngineError> {
+    ) -> Result<usize, EngineError> {
         if self.first.content.is_empty() {
             self.first.field = field;
         }
         if self.first.field == field {
-            return Ok(&mut self.first.content);
+            return Ok(0);
         }
         let index = match self.rest.last() {
             // Fields usually arrive in order.
@@ -171,16 +171,13 @@ impl<C: Content> Cell<C> {
                 };
                 if field < self.first.field {
                     self.rest.insert(0, std::mem::replace(&mut self.first, new));
-                    return Ok(&mut self.first.content);
+                    return Ok(0);
                 }
-                match index == self.rest.len() {
-                    true => self.rest.push(new),
-                    false => self.rest.insert(index, new),
-                }
+                self.rest.insert(index, new);
                 index
             }
         };
-        Ok(&mut self.rest[index].content)
+        Ok(index + 1)
     }
 
     /// Makes room for another field. Room for those that are expected to follow it is only taken if there is enough.

@@ -53,24 +53,29 @@ impl Wanted {
         cells.truncate(self.rows_max);
     }
 
-    /// Merges cells that are in order, and drops those that are not wanted. The memory of both is counted in `held`.
+    /// Merges cells that are in order, and drops those that are not wanted. `held` counts both lists before, and the
+    /// result afterwards.
     pub(super) fn merge<C: Content>(
         self,
         one: Vec<Cell<C>>,
         other: Vec<Cell<C>>,
         held: &mut Held<'_>,
     ) -> Result<Vec<Cell<C>>, EngineError> {
+        if other.is_empty() {
+            held.shrink(other.capacity() * size_of::<Cell<C>>());
+            return Ok(one);
+        }
         let bytes = (one.capacity() + other.capacity()) * size_of::<Cell<C>>();
         let count = self.rows_max.min(one.len() + other.len());
         let mut merged = Vec::new();
         held.reserve(&mut merged, count)?;
         let (mut one, mut other) = (one.into_iter().peekable(), other.into_iter().peekable());
         while merged.len() < count {
-            let is_others = match (one.peek(), other.peek()) {
+            let takes_other = match (one.peek(), other.peek()) {
                 (Some(one), Some(other)) => self.is_before(other.key(), one.key()),
                 (one, _) => one.is_none(),
             };
-            merged.extend(if is_others { other.next() } else { one.next() });
+            merged.extend(if takes_other { other.next() } else { one.next() });
         }
         let gone = one.chain(other).map(|cell| cell.heap_bytes());
         held.shrink(bytes + gone.sum::<usize>());
@@ -87,7 +92,8 @@ pub(super) struct Cells<'b, C = Aggregate> {
     hasher: RandomState,
     /// Index of the cell that the last value was added to.
     current: usize,
-    /// The place of that value's field. The next one has the next field of the same cell, or the same field of the next cell.
+    /// Place of the field that was found last. The next value usually belongs to the next field of the same cell, or to
+    /// the same field of the next cell.
     place: usize,
     /// How far a cell is behind the one before of its source. The cells of a source are evenly spaced if all sources have
     /// the same steps.
@@ -155,7 +161,8 @@ impl<'b, C: Content> Cells<'b, C> {
         }
     }
 
-    /// The content of a field in a cell; `None` if the cell is not wanted.
+    /// The content of a field in a cell; `None` if the cell is not wanted. Inlined, because a call and its result would
+    /// take as long as what is done here and with the content.
     #[inline(always)]
     pub(super) fn entry(
         &mut self,
@@ -192,14 +199,9 @@ impl<'b, C: Content> Cells<'b, C> {
                 return Ok(None);
             }
         }
-        let Self {
-            cells,
-            current,
-            more_fields,
-            held,
-            ..
-        } = self;
-        cells[*current].entry(field, *more_fields, held).map(Some)
+        let cell = &mut self.cells[self.current];
+        self.place = cell.entry(field, self.more_fields, &mut self.held)?;
+        Ok(Some(cell.content_mut(self.place)))
     }
 
     #[inline]
@@ -230,18 +232,11 @@ impl<'b, C: Content> Cells<'b, C> {
         let bytes = part.heap_bytes();
         self.held.grow(bytes)?;
         let is_wanted = self.entry(start_ns, source, field)?.is_some();
-        let Self {
-            cells,
-            held,
-            current,
-            more_fields,
-            ..
-        } = self;
-        held.shrink(bytes);
+        self.held.shrink(bytes);
         match is_wanted {
-            true => cells[*current]
-                .entry(field, *more_fields, held)?
-                .absorb(part, held),
+            true => self.cells[self.current]
+                .content_mut(self.place)
+                .absorb(part, &mut self.held),
             false => Ok(()),
         }
     }

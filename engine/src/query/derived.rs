@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use super::cells::{Cells, Wanted};
 use super::group::{Opened, decoded};
-use super::row_steps::RowSteps;
 use crate::EngineError;
 use crate::aggregate::Aggregate;
 use crate::block::KeptCells;
@@ -60,7 +59,7 @@ impl Opened<'_, '_, '_> {
         let rows = decoded(&mut self.rows, self.block, &self.fields, walk)?;
         let mut cells = Cells::new(Wanted::ALL, walk.grouping.budget);
         let all = 0..self.block.summary.rows as usize;
-        let row_steps = &mut RowSteps::default();
+        let row_steps = &mut walk.grouping.row_steps;
         let visited = rows.group(all, LEVELS[level].into(), 0, &mut cells, row_steps)?;
         let (cells, mut held) = cells.finish()?;
         self.count_rows(visited);

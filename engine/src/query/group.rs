@@ -107,7 +107,7 @@ impl<C: Content> Grouped<'_, C> {
     /// Adds the cells of other sources, and keeps those that are wanted of all.
     ///
     /// # Errors
-    /// [`EngineError::OverBudget`].
+    /// [`EngineError::OverBudget`]; the cells are lost then.
     pub fn join(&mut self, others: Vec<Self>, wanted: Wanted) -> Result<(), EngineError> {
         for Grouped { cells, touched, held } in others {
             self.touched += touched;

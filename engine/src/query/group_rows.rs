@@ -28,6 +28,14 @@ pub(super) struct Rows<'c, 'b> {
     held: Held<'b>,
 }
 
+/// A column as it is added to cells.
+struct Added<'s> {
+    field: u32,
+    /// Its numbers, if all rows have one and pass.
+    numbers: Option<&'s [f64]>,
+    column: &'s Column,
+}
+
 /// One value of one row.
 struct Single {
     row: u32,
@@ -90,7 +98,8 @@ impl<'c, 'b> Rows<'c, 'b> {
                 Cow::Owned(column) => column.memory_bytes() + total / 8,
                 Cow::Borrowed(_) => 0,
             };
-            self.held.grow(owned + size_of::<(u32, Cow<'_, Column>)>())?;
+            self.held
+                .grow(owned + size_of::<(u32, Cow<'_, Column>)>() + size_of::<Added<'_>>())?;
             self.columns.push((number, column));
             return Ok(());
         }
@@ -124,16 +133,19 @@ impl<'c, 'b> Rows<'c, 'b> {
         cells: &mut Cells<'_>,
         row_steps: &mut RowSteps,
     ) -> Result<u64, EngineError> {
-        let columns = self.columns.iter();
-        let columns: Vec<_> = columns
-            .map(|(field, column)| (*field, self.numbers_of_all(column), &**column))
-            .collect();
+        let columns = self.columns.iter().map(|(field, column)| Added {
+            field: *field,
+            numbers: self.numbers_of_all(column),
+            column,
+        });
+        let columns: Vec<Added<'_>> = columns.collect();
         cells.expect(columns.len());
         let mut row = rows.start;
         while row < rows.end {
             let steps = row_steps.of(&self.times, row..rows.end, step);
             let admits = |of_step: &RowStep| cells.admits(of_step.start_ns, source);
-            // In ascending order, all later cells are unwanted too; in descending order, later cells come nearer.
+            // In ascending order, all later cells are unwanted too; in descending order, later cells come nearer. All rows
+            // are within the reach, so that unwanted steps are at one end only.
             let wanted = match cells.wanted.descending {
                 true => steps.partition_point(|of_step| !admits(of_step))..steps.len(),
                 false => 0..steps.partition_point(admits),
@@ -144,7 +156,14 @@ impl<'c, 'b> Rows<'c, 'b> {
             row = past(&steps[..wanted.end]);
             let steps = &steps[wanted];
             match columns.as_slice() {
-                [(field, Some(numbers), _)] if self.single.is_empty() => {
+                // The most common query: a loop of its own, because what a cell costs counts.
+                [
+                    Added {
+                        field,
+                        numbers: Some(numbers),
+                        ..
+                    },
+                ] if self.single.is_empty() => {
                     add_numbers(numbers, first, steps, (source, *field), cells)?;
                 }
                 columns => self.add_steps(columns, first, steps, source, cells)?,
@@ -159,7 +178,7 @@ impl<'c, 'b> Rows<'c, 'b> {
     /// Adds the rows of steps, the first of which begins with row `first`.
     fn add_steps(
         &self,
-        columns: &[(u32, Option<&[f64]>, &Column)],
+        columns: &[Added<'_>],
         first: usize,
         steps: &[RowStep],
         source: u32,
@@ -170,24 +189,32 @@ impl<'c, 'b> Rows<'c, 'b> {
         for &RowStep { start_ns, past } in steps {
             let of_cell = row..past;
             row = past;
-            for (field, numbers, column) in columns {
+            let first = single;
+            while (self.single.get(single)).is_some_and(|single| (single.row as usize) < row) {
+                single += 1;
+            }
+            // It may have become unwanted since the steps were listed.
+            if !cells.admits(start_ns, source) {
+                continue;
+            }
+            for Added {
+                field,
+                numbers,
+                column,
+            } in columns
+            {
                 match numbers {
                     Some(numbers) => {
                         if let Some(into) = cells.entry(start_ns, source, *field)? {
                             into.add_all(&numbers[of_cell.clone()]);
                         }
                     }
-                    None => self.add_some(column, of_cell.clone(), (start_ns, source, *field), cells)?,
+                    None => self.add_passing(column, of_cell.clone(), (start_ns, source, *field), cells)?,
                 }
             }
-            while let Some(of_row) = self
-                .single
-                .get(single)
-                .filter(|single| (single.row as usize) < row)
-            {
-                single += 1;
-                if let Some(into) = cells.entry(start_ns, source, of_row.field)? {
-                    match of_row.value {
+            for single in &self.single[first..single] {
+                if let Some(into) = cells.entry(start_ns, source, single.field)? {
+                    match single.value {
                         Some(value) => into.add(value),
                         None => into.merge(&Aggregate::of_count(1)),
                     }
@@ -208,7 +235,7 @@ impl<'c, 'b> Rows<'c, 'b> {
     }
 
     /// Adds the values of those rows that have one and pass.
-    fn add_some(
+    fn add_passing(
         &self,
         column: &Column,
         rows: Range<usize>,

@@ -1,14 +1,16 @@
-//! Which rows lie in which time step. Series that are sampled together have the same rows in the same steps, so the steps
-//! of the rows before are kept: finding them again would take as long as adding up the few values of each.
+//! Which rows lie in which time step. Series that are sampled together have the same rows in the same steps, so the most
+//! recent lists of steps are kept: finding the steps again would take as long as adding up the few values of each.
 
 use std::ops::Range;
 
 use crate::local_step::{Following, LocalStep};
+use crate::step::Step;
 use crate::times::Times;
 
 /// How many steps are listed at once.
 const STEPS_MAX: usize = 1_024;
-/// How many lists are kept: series that are sampled together have the same few blocks each.
+/// How many lists are kept: series that are sampled together have the same few blocks each. Blocks with more steps than are
+/// listed at once need several lists each.
 const LISTS_MAX: usize = 8;
 
 /// The rows of one time step. They begin where those of the step before end.
@@ -20,25 +22,24 @@ pub(super) struct RowStep {
     pub(super) past: usize,
 }
 
-/// Lists steps.
+/// Lists of steps, each made once for equal rows. Their memory is bounded, and too little to be counted.
 #[derive(Default)]
 pub(super) struct RowSteps {
-    /// The steps of rows that can be compared.
+    /// Lists for evenly spaced rows.
     kept: Vec<(EvenRows, Vec<RowStep>)>,
-    /// Which of them is replaced next.
+    /// Index of the list that is replaced next.
     oldest: usize,
-    /// Those of the last other rows.
+    /// The list of the last rows that are not evenly spaced, or whose step depends on a clock.
     other: Vec<RowStep>,
 }
 
-/// Evenly spaced rows, and steps of one length: all steps follow from these.
+/// Evenly spaced rows and the step into which they are divided. A list depends on nothing else.
 #[derive(PartialEq, Eq)]
 struct EvenRows {
     first_ns: i64,
     interval_ns: i64,
     rows: Range<usize>,
-    start_ns: i64,
-    length_ns: i64,
+    step: Step,
 }
 
 impl EvenRows {
@@ -46,43 +47,36 @@ impl EvenRows {
         match *times {
             Times::Even {
                 first_ns, step_ns, ..
-            } if !rows.is_empty() => Some(EvenRows {
+            } => Some(EvenRows {
                 first_ns,
                 interval_ns: step_ns,
                 rows: rows.clone(),
-                start_ns: step.start_ns(times.get(rows.start)),
-                length_ns: step.length_ns()?,
+                step: step.in_utc()?,
             }),
-            _ => None,
+            Times::Listed(_) => None,
         }
     }
 }
 
 impl RowSteps {
-    /// The steps of these rows that have any, at most [`STEPS_MAX`]: the rows behind them are to be listed next.
+    /// The steps in which these rows lie, at most [`STEPS_MAX`]. If rows are left, call again with them.
     pub(super) fn of(&mut self, times: &Times<'_>, rows: Range<usize>, step: LocalStep<'_>) -> &[RowStep] {
         let Some(of) = EvenRows::new(times, &rows, step) else {
             list(&mut self.other, times, rows, step);
             return &self.other;
         };
-        let place = match self.kept.iter().position(|(kept, _)| *kept == of) {
-            Some(place) => place,
-            None if self.kept.len() < LISTS_MAX => {
-                let mut steps = Vec::new();
-                list(&mut steps, times, rows, step);
-                self.kept.push((of, steps));
-                self.kept.len() - 1
-            }
-            None => {
-                let place = self.oldest;
-                self.oldest = (place + 1) % LISTS_MAX;
-                let (kept, steps) = &mut self.kept[place];
-                list(steps, times, rows, step);
-                *kept = of;
-                place
-            }
-        };
-        &self.kept[place].1
+        if let Some(place) = self.kept.iter().position(|(kept, _)| *kept == of) {
+            return &self.kept[place].1;
+        }
+        if self.kept.len() < LISTS_MAX {
+            self.kept.insert(self.oldest, (of, Vec::new()));
+        } else {
+            self.kept[self.oldest].0 = of;
+        }
+        let steps = &mut self.kept[self.oldest].1;
+        self.oldest = (self.oldest + 1) % LISTS_MAX;
+        list(steps, times, rows, step);
+        steps
     }
 }
 
@@ -108,7 +102,8 @@ mod tests {
 
     use super::*;
     use crate::calendar::Unit;
-    use crate::step::Step;
+    use crate::local_step::Earlier;
+    use crate::zone::Zone;
 
     /// All steps of rows, looked up row by row.
     fn looked_up(times: &Times<'_>, rows: Range<usize>, step: LocalStep<'_>) -> Vec<RowStep> {
@@ -129,12 +124,18 @@ mod tests {
         rows: Range<usize>,
         step: LocalStep<'_>,
     ) -> Vec<RowStep> {
-        let (mut all, mut row) = (Vec::new(), rows.start);
+        let (mut all, mut row): (Vec<RowStep>, usize) = (Vec::new(), rows.start);
         while row < rows.end {
             let some = steps.of(times, row..rows.end, step);
             assert!(some.len() <= STEPS_MAX);
             row = some.last().unwrap().past;
-            all.extend_from_slice(some);
+            for of_step in some {
+                match all.last_mut() {
+                    // A step that ends with time has no end that is beyond its rows, and each of them is listed.
+                    Some(RowStep { start_ns, past }) if *start_ns == of_step.start_ns => *past = of_step.past,
+                    _ => all.push(*of_step),
+                }
+            }
         }
         all
     }
@@ -144,34 +145,58 @@ mod tests {
         let seed = fastrand::u64(..);
         println!("seed {seed}");
         let mut random = fastrand::Rng::with_seed(seed);
-        let units = [Unit::Minute, Unit::Hour, Unit::Day, Unit::Month];
+        let hour_ns = 3_600_000_000_000;
+        let zone = Zone::new(hour_ns, [(30 * 24 * hour_ns, 2 * hour_ns)]);
+        let units = [Unit::Minute, Unit::Hour, Unit::Day, Unit::Month].map(LocalStep::from);
         let quarters = Step::seconds(900).unwrap();
-        let steps: Vec<LocalStep<'_>> = units
-            .into_iter()
-            .map(Into::into)
-            .chain([quarters.into()])
-            .collect();
-        let mut kept = RowSteps::default();
-        for _ in 0..3_000 {
-            // Few different ones, so that the same come again.
-            let first_ns = random.i64(0..3) * 450_000_000_000;
-            let step_ns = [0, 60_000_000_000, 900_000_000_000][random.usize(..3)];
+        let steps = [
+            quarters.into(),
+            LocalStep::from(quarters).earlier(Earlier::By(60_000_000_000)),
+            Step::from(Unit::Day).by(Some(&zone)),
+        ];
+        let steps: Vec<LocalStep<'_>> = units.into_iter().chain(steps).collect();
+        let mut rows = || {
             let count = [1, 7, 3_000][random.usize(..3)];
+            let step_ns = [0, 60_000_000_000, 900_000_000_000][random.usize(..3)];
+            let first_ns = [0, 450_000_000_000, i64::MIN, i64::MAX - 3_000 * step_ns][random.usize(..4)];
             let even = Times::Even {
                 first_ns,
                 step_ns,
                 rows: count,
             };
             let every = (0..count).map(|row| even.get(row)).collect::<Vec<_>>();
-            let times = match random.bool() {
-                true => even,
-                false => Times::Listed(Cow::Owned(every)),
+            let times = match random.u8(..4) {
+                0 => Times::Listed(Cow::Owned(every)),
+                _ => even,
             };
             let start = random.usize(..2).min(count - 1);
             let rows = start..count - random.usize(..2).min(count - 1 - start);
-            let step = steps[random.usize(..steps.len())];
-            let expected = looked_up(&times, rows.clone(), step);
-            assert_eq!(listed(&mut kept, &times, rows, step), expected);
+            (times, rows, steps[random.usize(..steps.len())])
+        };
+        // Few different ones, so that the same come again, with others between that replace their lists.
+        let rows: Vec<_> = (0..24).map(|_| rows()).collect();
+        let mut kept = RowSteps::default();
+        for _ in 0..500 {
+            let (times, rows, step) = &rows[random.usize(..rows.len())];
+            let expected = looked_up(times, rows.clone(), *step);
+            assert_eq!(listed(&mut kept, times, rows.clone(), *step), expected);
+            assert!(kept.kept.len() <= LISTS_MAX);
+        }
+    }
+
+    #[test]
+    fn equal_rows_are_listed_once() {
+        let times = |first_ns| Times::Even {
+            first_ns,
+            step_ns: 900_000_000_000,
+            rows: 672,
+        };
+        let mut kept = RowSteps::default();
+        for _ in 0..3 {
+            for first_ns in 0..LISTS_MAX as i64 {
+                kept.of(&times(first_ns), 0..672, Unit::Hour.into());
+            }
+            assert_eq!((kept.kept.len(), kept.oldest), (LISTS_MAX, 0));
         }
     }
 

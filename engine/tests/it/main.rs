@@ -8,3 +8,4 @@ mod model;
 mod naive;
 mod packed;
 mod sums;
+mod together;

@@ -303,18 +303,20 @@ fn sort_by_group(
     groups: &[SeriesGroup],
     held: &mut Held<'_>,
 ) -> Result<(), ServiceError> {
-    let mut free = 0;
-    let sizes = groups.iter().map(|group| group.series);
-    // The place of the next series of each group.
-    let mut next: Vec<usize> = sizes
-        .map(|size| std::mem::replace(&mut free, free + size))
-        .collect();
-    let mut places: Vec<usize> = Vec::new();
+    let (mut next, mut places): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
+    held.reserve(&mut next, groups.len())?;
     held.reserve(&mut places, series.len())?;
-    places.extend(series.iter().map(|it| {
+    // The place of the next series of each group.
+    let mut past = 0;
+    for group in groups {
+        next.push(past);
+        past += group.series;
+    }
+    for it in series.iter() {
         let next = &mut next[it.group as usize];
-        std::mem::replace(next, *next + 1)
-    }));
+        places.push(*next);
+        *next += 1;
+    }
     for at in 0..series.len() {
         while places[at] != at {
             let place = places[at];
@@ -322,6 +324,7 @@ fn sort_by_group(
             places.swap(at, place);
         }
     }
+    held.shrink((next.capacity() + places.capacity()) * size_of::<usize>());
     Ok(())
 }
 

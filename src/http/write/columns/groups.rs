@@ -22,7 +22,7 @@ pub(super) fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Resu
     })?;
     if !groups.is_merged() {
         let source_ids = groups.rows().filter_map(|row| row.source_id);
-        // Those of a row and the next are often the same.
+        // Neighbouring rows often have the same id.
         let mut before = None;
         columns.array("dataSourceId", source_ids, |source_id, out| {
             let (_, digits) = match before {
@@ -183,7 +183,7 @@ impl<'a, 'b> FieldTexts<'a, 'b> {
 }
 
 impl<'b> FieldText<'b> {
-    /// Without entries.
+    /// The arrays of a field, without entries.
     fn new(groups: &Groups<'_>, answer: &Answer<'b>, held: &mut Held<'_>) -> Result<Self, ServiceError> {
         let aggregations = groups.aggregations.all();
         held.grow(aggregations.len() * size_of::<ArrayText<'_>>())?;
