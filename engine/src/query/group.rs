@@ -17,7 +17,7 @@ use super::cell::{Cell, Content};
 use super::cells::{Cells, Wanted};
 use super::filter::{MetadataFilter, ValueFilter, may_include};
 use super::gaps::Gaps;
-use super::group_rows::{Rows, rows_within};
+use super::group_rows::{Rows, is_dense, rows_within};
 use super::reader::{Run, RunReader};
 use super::row_steps::RowSteps;
 use super::{Touched, check_stop, directory_bytes};
@@ -246,11 +246,11 @@ impl<'b> Walk<'_, 'b> {
             return Ok(());
         }
         self.grouping.touched.blocks += 1;
-        let is_in_most_rows = |(field, _): &&(u16, u32)| {
+        let in_most_rows = |(field, _): &&(u16, u32)| {
             let field = summary.field(*field);
-            field.is_some_and(|field| 2 * field.aggregate.count >= u64::from(summary.rows))
+            field.is_some_and(|field| is_dense(field.aggregate.count as usize, summary.rows as usize))
         };
-        let dense = fields.iter().filter(is_in_most_rows).count();
+        let dense = fields.iter().filter(in_most_rows).count();
         self.grouping.cells.expect(dense);
         let mut opened = Opened {
             walk: self,

@@ -44,6 +44,11 @@ struct Single {
     value: Option<f64>,
 }
 
+/// Whether so many of the rows have a value that they are read as a column.
+pub(super) fn is_dense(values: usize, rows: usize) -> bool {
+    2 * values >= rows
+}
+
 pub(crate) fn rows_within(timestamps_ns: &[i64], (start, end): (i64, i64)) -> Range<usize> {
     let first = timestamps_ns.partition_point(|timestamp| *timestamp < start);
     let past = timestamps_ns.partition_point(|timestamp| *timestamp <= end);
@@ -93,7 +98,7 @@ impl<'c, 'b> Rows<'c, 'b> {
     fn add(&mut self, number: u32, column: Cow<'c, Column>, range: Range<usize>) -> Result<(), EngineError> {
         let total = self.times.len();
         let values = column.count(total);
-        if 2 * values >= total {
+        if is_dense(values, total) {
             let owned = match &column {
                 Cow::Owned(column) => column.memory_bytes() + total / 8,
                 Cow::Borrowed(_) => 0,
