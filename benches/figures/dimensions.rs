@@ -238,23 +238,26 @@ fn groups() -> Outcome<Vec<Measured>> {
         let request = request("POST", &path, &account.credential, lines.as_bytes());
         connection.send_ok(&request).map(drop)
     };
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut tenths = vec![5_000i64; GROUPED];
+    let mut plain_lines = String::new();
     for step in 0..steps {
         let mut lines = String::new();
-        for series in 0..GROUPED {
-            let (rack, level) = (series % LABELS, (series + step) % 89);
+        for (series, tenths) in tenths.iter_mut().enumerate() {
+            *tenths += random.i64(-3..=3);
+            let (rack, level) = (series % LABELS, *tenths as f64 / 10.0);
             writeln!(
                 lines,
                 "cpu,host=h{series:05},rack=r{rack:02} usage={level} {}",
                 time_ns(step)
             )?;
+            if series == 777 {
+                writeln!(plain_lines, "cpu usage={level} {}", time_ns(step))?;
+            }
         }
         send(&bucket, &lines)?;
     }
-    let mut lines = String::new();
-    for step in 0..steps {
-        writeln!(lines, "cpu usage={} {}", (777 + step) % 89, time_ns(step))?;
-    }
-    send(&plain, &lines)?;
+    send(&plain, &plain_lines)?;
     let source = source_of(&server, &account, &bucket)?;
     let source_of_plain = source_of(&server, &account, &plain)?;
     server.stop()?;
@@ -282,7 +285,7 @@ fn groups() -> Outcome<Vec<Measured>> {
         Measured {
             value: grouped_ms,
             note: format!(
-                "over HTTP, median of 21; the first 10,000 of {} rows, {} MB; {steps} points a series",
+                "over HTTP, median of 21; the first 10,000 of {} rows, {} MB; {steps} points a series, a walk in tenths",
                 DAYS * 24 * LABELS,
                 significant(bytes as f64 / 1e6)
             ),
