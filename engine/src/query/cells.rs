@@ -61,11 +61,18 @@ impl Wanted {
         other: Vec<Cell<C>>,
         held: &mut Held<'_>,
     ) -> Result<Vec<Cell<C>>, EngineError> {
-        if other.is_empty() {
-            held.shrink(other.capacity() * size_of::<Cell<C>>());
-            return Ok(one);
+        let bytes_of = |cells: &Vec<Cell<C>>| cells.capacity() * size_of::<Cell<C>>();
+        // A helper that came too late has none.
+        if one.is_empty() || other.is_empty() {
+            let (some, empty) = if one.is_empty() {
+                (other, one)
+            } else {
+                (one, other)
+            };
+            held.shrink(bytes_of(&empty));
+            return Ok(some);
         }
-        let bytes = (one.capacity() + other.capacity()) * size_of::<Cell<C>>();
+        let bytes = bytes_of(&one) + bytes_of(&other);
         let count = self.rows_max.min(one.len() + other.len());
         let mut merged = Vec::new();
         held.reserve(&mut merged, count)?;
