@@ -32,20 +32,23 @@ impl Unit {
     /// From the finest to the coarsest.
     pub const ALL: [Unit; 5] = [Unit::Minute, Unit::Hour, Unit::Day, Unit::Week, Unit::Month];
 
-    /// Length and origin of the units that have a fixed length.
-    fn even(self) -> Option<(i64, i64)> {
+    /// The length of the units that have a fixed one.
+    fn length(self) -> Option<Length> {
+        const MINUTE: Length = Length::of_ns(MINUTE_NS);
+        const DAY: Length = Length::of_ns(DAY_NS);
+        const WEEK: Length = Length::of_ns(WEEK_NS);
         match self {
-            Unit::Minute => Some((MINUTE_NS, 0)),
-            Unit::Hour => Some((HOUR_NS, 0)),
-            Unit::Day => Some((DAY_NS, 0)),
-            Unit::Week => Some((WEEK_NS, MONDAY_NS)),
+            Unit::Minute => Some(MINUTE),
+            Unit::Hour => Some(Length::HOUR),
+            Unit::Day => Some(DAY),
+            Unit::Week => Some(WEEK),
             Unit::Month => None,
         }
     }
 
-    /// The length of the units that have a fixed one.
+    /// The same in nanoseconds.
     pub(crate) fn length_ns(self) -> Option<i64> {
-        self.even().map(|(length, _)| length)
+        self.length().map(Length::ns)
     }
 
     /// Time since the start of the cell that contains `timestamp_ns`; `None` for units without a fixed length.
@@ -72,9 +75,9 @@ impl Unit {
 
     /// Start of the cell after the one that contains `timestamp_ns`.
     pub fn next_ns(self, timestamp_ns: i64) -> i64 {
-        match self.even().zip(self.into_ns(timestamp_ns)) {
+        match self.length_ns().zip(self.into_ns(timestamp_ns)) {
             // In this order, so that it saturates only if the next one is beyond the limit.
-            Some(((length, _), into_ns)) => timestamp_ns.saturating_add(length - into_ns),
+            Some((length_ns, into_ns)) => timestamp_ns.saturating_add(length_ns - into_ns),
             None => month_start_ns(month_of(timestamp_ns.div_euclid(DAY_NS)) + 1),
         }
     }
@@ -84,12 +87,8 @@ impl Unit {
         if last_ns < first_ns {
             return 0;
         }
-        match self.even() {
-            Some((length, origin)) => {
-                // Counted from the cell that begins at the origin, which is within the first length after the epoch.
-                let index = |ns: i64| ns.div_euclid(length) - i64::from(ns.rem_euclid(length) < origin);
-                (index(last_ns) - index(first_ns)) as u64 + 1
-            }
+        match self.length() {
+            Some(length) => length.cells(first_ns, last_ns),
             None => {
                 let month = |ns: i64| month_of(ns.div_euclid(DAY_NS));
                 (month(last_ns) - month(first_ns)) as u64 + 1
@@ -239,10 +238,13 @@ mod tests {
             i64::MAX - 1,
             i64::MAX,
         ];
-        for (length, origin, unit) in Unit::ALL.into_iter().filter_map(|unit| {
-            let (length, origin) = unit.even()?;
-            Some((i128::from(length), i128::from(origin), unit))
-        }) {
+        for (length, origin, unit) in [
+            (MINUTE_NS, 0, Unit::Minute),
+            (HOUR_NS, 0, Unit::Hour),
+            (DAY_NS, 0, Unit::Day),
+            (WEEK_NS, MONDAY_NS, Unit::Week),
+        ] {
+            let (length, origin) = (i128::from(length), i128::from(origin));
             let index = |ns: i64| (i128::from(ns) - origin).div_euclid(length);
             for (at, first) in edges.iter().enumerate() {
                 for last in &edges[at..] {

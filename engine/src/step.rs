@@ -90,7 +90,7 @@ impl Step {
             Step::Unit(unit) => unit.cells(first_ns, last_ns),
             Step::Quarter => QUARTER.cells(first_ns, last_ns),
             Step::Year => YEAR.cells(first_ns, last_ns),
-            Step::Length(length) => (length.index(last_ns) - length.index(first_ns)) as u64 + 1,
+            Step::Length(length) => length.cells(first_ns, last_ns),
             Step::From(_) => 1,
         }
     }
@@ -139,7 +139,7 @@ const YEAR: Dates = Dates::Months(12);
 impl Length {
     pub(crate) const HOUR: Self = Self::of_ns(HOUR_NS);
 
-    const fn of_ns(ns: i64) -> Self {
+    pub(crate) const fn of_ns(ns: i64) -> Self {
         Length {
             ns,
             // Those that divide a day are thus counted from midnight.
@@ -172,6 +172,11 @@ impl Length {
     pub(crate) fn next_ns(self, at_ns: i64) -> i64 {
         // In this order, so that it saturates only if the next one is beyond the limit.
         at_ns.saturating_add(self.ns - self.into_ns(at_ns))
+    }
+
+    /// Number of lengths that the range touches, both ends inclusive.
+    pub(crate) fn cells(self, first_ns: i64, last_ns: i64) -> u64 {
+        (self.index(last_ns) - self.index(first_ns)) as u64 + 1
     }
 
     /// The number of the length that contains `at_ns`, counted from any fixed one.

@@ -69,7 +69,7 @@ impl RowSteps {
             return &self.kept[place].1;
         }
         if self.kept.len() < LISTS_MAX {
-            self.kept.insert(self.oldest, (of, Vec::new()));
+            self.kept.push((of, Vec::new()));
         } else {
             self.kept[self.oldest].0 = of;
         }

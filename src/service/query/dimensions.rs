@@ -296,8 +296,8 @@ impl Plan {
 const VALUE_BYTES: usize = 128;
 const GROUP_BYTES: usize = 2 * size_of::<SeriesGroup>() + 64;
 
-/// Sorts series by their groups, whose sizes are known, and keeps the order within each. Each series is moved once,
-/// because comparing and moving them takes longer than all else that is done before points are read.
+/// Sorts series by their groups, whose sizes are known, and keeps the order within each. Each series is swapped into its
+/// place once; a sort by comparisons would move it several times.
 fn sort_by_group(
     series: &mut [ReachedSeries],
     groups: &[SeriesGroup],
