@@ -26,6 +26,7 @@ mod growth;
 mod history;
 mod hosts;
 mod ingest;
+mod layouts;
 mod log_store;
 mod log_tables;
 mod logins;
@@ -80,7 +81,7 @@ const EXPERIMENTS: &[Experiment] = &[
     querying::MANY_SOURCES,
     questions::MONTH,
     questions::YEAR,
-    questions::COLUMNS,
+    layouts::COLUMNS,
     analytics::BUCKET,
     analytics::OVERVIEW,
     ingest::BATCHES,

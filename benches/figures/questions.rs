@@ -1,4 +1,4 @@
-//! Questions beyond sums: quantiles, counters, local days, filled and compared steps, answers in columns. Over HTTP.
+//! Questions beyond sums: quantiles, counters, local days, filled and compared steps. Over HTTP.
 
 use serde_json::{Value, json};
 use tidewatch::timestamp::format_timestamp_ns;
@@ -64,22 +64,6 @@ pub const YEAR: Experiment = Experiment {
         },
     ],
     run: year,
-};
-
-pub const COLUMNS: Experiment = Experiment {
-    figures: &[
-        Figure {
-            what: "chart of 10,000 rows of three fields as columns, against rows",
-            required: Requirement::AtMost(0.25),
-            unit: "× bytes",
-        },
-        Figure {
-            what: "chart of 10,000 rows of three fields as columns, against rows",
-            required: Requirement::AtMost(0.5),
-            unit: "× time",
-        },
-    ],
-    run: columns,
 };
 
 const DAY_POINTS: usize = 86_400;
@@ -266,62 +250,4 @@ fn year() -> Outcome<Vec<Measured>> {
         note: against(one, other),
     })
     .into())
-}
-
-fn columns() -> Outcome<Vec<Measured>> {
-    let dir = data_root()?;
-    let server = Server::start(&dir.path().join("data"), &[])?;
-    let mut account = Account::sign_up(&server, NAME)?;
-    let bucket = account.bucket("columns")?;
-    let first_ns = days_ago_ns(20)?;
-    filled(
-        &server,
-        &mut account,
-        &bucket,
-        ("columns", 60 * 10_000),
-        (first_ns, SECOND_NS),
-    )?;
-    server.settle()?;
-    let ask = |more: Value| {
-        let mut body = json!({"bucketId": bucket, "layout": "columns"});
-        for (name, value) in more.as_object().into_iter().flatten() {
-            body[name] = value.clone();
-        }
-        body
-    };
-    let [chart, chart_rows, raw, raw_rows, grouped, grouped_rows] = asked(
-        &server,
-        &account,
-        [
-            ask(json!({"maxPoints": 10_000})),
-            ask(json!({"maxPoints": 10_000, "layout": "rows"})),
-            ask(json!({"downsampling": false, "limit": 10_000})),
-            ask(json!({"downsampling": false, "limit": 10_000, "layout": "rows"})),
-            ask(json!({"aggregation": "avg", "groupBy": "minute"})),
-            ask(json!({"aggregation": "avg", "groupBy": "minute", "layout": "rows"})),
-        ],
-    )?;
-    let bytes = |(_, bytes): (f64, usize)| bytes as f64;
-    let shares = |one: (f64, usize), rows: (f64, usize)| {
-        [significant(bytes(one) / bytes(rows)), significant(one.0 / rows.0)]
-    };
-    let (of_raw, of_grouped) = (shares(raw, raw_rows), shares(grouped, grouped_rows));
-    Ok(vec![
-        Measured {
-            value: bytes(chart) / bytes(chart_rows),
-            note: format!(
-                "{} against {} B; raw points {}, averages {}",
-                chart.1, chart_rows.1, of_raw[0], of_grouped[0]
-            ),
-        },
-        Measured {
-            value: chart.0 / chart_rows.0,
-            note: format!(
-                "{}; raw points {}, averages {}",
-                against(chart.0, chart_rows.0),
-                of_raw[1],
-                of_grouped[1]
-            ),
-        },
-    ])
 }

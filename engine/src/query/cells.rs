@@ -146,6 +146,18 @@ impl<'b, C: Content> Cells<'b, C> {
                 .is_none_or(|last| !self.wanted.is_before(last, (start_ns, source)))
     }
 
+    /// Says that there are enough cells of which none is behind this one.
+    pub(super) fn limit(&mut self, last: (i64, u32)) {
+        if self.last.is_none_or(|before| self.wanted.is_before(last, before)) {
+            self.last = Some(last);
+        }
+    }
+
+    /// Start of each cell.
+    pub(super) fn starts_ns(&self) -> impl Iterator<Item = i64> {
+        self.cells.iter().map(|cell| cell.start_ns)
+    }
+
     /// The part of a source's range, with inclusive ends, that is still to be read.
     pub(super) fn reach(&self, source: u32, step: LocalStep<'_>, (start, end): (i64, i64)) -> (i64, i64) {
         let (first_ns, last_ns) = self.wanted.starts_ns;
@@ -377,10 +389,13 @@ impl<'b, C: Content> Cells<'b, C> {
         } = self;
         wanted.keep(cells, held);
         self.settled = cells.len();
-        self.last = match cells.last() {
-            Some(last) if cells.len() == wanted.rows_max => Some(last.key()),
-            _ => None,
-        };
+        let last = cells
+            .last()
+            .filter(|_| cells.len() == wanted.rows_max)
+            .map(Cell::key);
+        if let Some(last) = last {
+            self.limit(last);
+        }
         self.current = usize::MAX;
         self.fill_places();
     }

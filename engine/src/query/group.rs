@@ -18,6 +18,7 @@ use super::cells::{Cells, Wanted};
 use super::filter::{MetadataFilter, ValueFilter, may_include};
 use super::gaps::Gaps;
 use super::group_rows::{Rows, is_dense, rows_within};
+use super::level_cells::Taken;
 use super::reader::{Run, RunReader};
 use super::row_steps::RowSteps;
 use super::{Touched, check_stop, directory_bytes};
@@ -65,6 +66,8 @@ pub struct Grouping<'b, C = Aggregate> {
     pub(super) touched: Touched,
     pub(super) gaps: Gaps<'b>,
     pub(super) row_steps: RowSteps,
+    /// Cells that are not copied; `None` if all are.
+    pub(super) taken: Option<Taken<'b>>,
 }
 
 /// The cells of a result, in the requested order.
@@ -86,6 +89,7 @@ impl<'b, C: Content> Grouping<'b, C> {
             touched: Touched::default(),
             gaps: Gaps::new(budget),
             row_steps: RowSteps::default(),
+            taken: None,
         }
     }
 
@@ -278,13 +282,38 @@ impl<'b> Walk<'_, 'b> {
         &mut self,
         cells: Range<usize>,
         level: Unit,
+        starts_ns: &Arc<[i64]>,
+        columns: &[NumberedCells],
+    ) -> Result<(), EngineError> {
+        let Grouping {
+            cells: copied,
+            taken,
+            touched,
+            ..
+        } = &mut *self.grouping;
+        touched.cells += cells.len() as u64;
+        let are_steps = LocalStep::from(level) == self.query.step;
+        let taken = taken.as_mut().filter(|_| are_steps);
+        let taken =
+            taken.and_then(|taken| taken.take((starts_ns, columns), cells.clone(), self.source, copied));
+        // Without taken cells, all are on one side of none.
+        let taken = taken.unwrap_or(cells.end..cells.end);
+        for rest in [cells.start..taken.start, taken.end..cells.end] {
+            self.copy_cells(rest, are_steps, starts_ns, columns)?;
+        }
+        Ok(())
+    }
+
+    /// Copies cells of a rollup level; `are_steps`: each is a cell of the result.
+    fn copy_cells(
+        &mut self,
+        cells: Range<usize>,
+        are_steps: bool,
         starts_ns: &[i64],
         columns: &[NumberedCells],
     ) -> Result<(), EngineError> {
         let (step, source) = (self.query.step, self.source);
         let grouping = &mut *self.grouping;
-        grouping.touched.cells += cells.len() as u64;
-        let are_steps = LocalStep::from(level) == step;
         let mut rest = cells;
         while let Some(&cell_ns) = starts_ns.get(rest.start).filter(|_| !rest.is_empty()) {
             // The cells of a step follow each other.
@@ -376,7 +405,7 @@ impl Opened<'_, '_, '_> {
         &mut self,
         range: (i64, i64),
         level: usize,
-        starts: &[i64],
+        starts: &Arc<[i64]>,
         columns: impl FnOnce(&[(u16, u32)]) -> Result<Vec<NumberedCells>, EngineError>,
     ) -> Result<Vec<(i64, i64)>, EngineError> {
         let unit = LEVELS[level];

@@ -4,6 +4,7 @@
 mod damage;
 mod files;
 mod fixtures;
+mod in_parts;
 mod model;
 mod naive;
 mod packed;

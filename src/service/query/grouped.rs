@@ -4,14 +4,14 @@
 //! Cells of the engine are written as they are, unless something changes them after aggregation; then they become rows
 //! of a table (`table`).
 
-use engine::Aggregate;
-use engine::query::{Budget, Estimate, GroupQuery, Grouped, Wanted};
+use engine::query::{Budget, Estimate, GroupQuery, Wanted};
 
 use super::aggregations::quantiles;
 use super::coverage::Coverage;
+use super::groups::{GroupRows, Groups, RowsPart};
 use super::plan::{FoundSeries, Plan, ReachedSeries, Tests};
 use super::reading::Reading;
-use super::result::{GroupRows, Groups, PageInfo, QueryResult, WriteResult};
+use super::result::{PageInfo, QueryResult, WriteResult};
 use super::table_query::TableQuery;
 use super::{Answer, Grouping, Written};
 use crate::bucket::IndexedView;
@@ -95,20 +95,19 @@ impl Plan {
             let groups = self.row_groups(&reached.groups, &mut held)?;
             let table = TableQuery::new(self, indexed, &reading, grouping, &groups, page, stop);
             let found = table.page(&mut held)?;
-            let rows = GroupRows::Table {
-                rows: &found.rows,
+            let rows = GroupRows {
+                parts: vec![RowsPart::Table(&found.rows)],
                 groups: &groups,
             };
             return pass(rows, found.has_more);
         }
-        let found: Grouped<'_, Aggregate> = self.cells(&reading, self.wanted(page), stop)?;
-        let following = &found.cells[page.offset.min(found.cells.len())..];
-        let cells = &following[..following.len().min(page.limit)];
-        let rows = GroupRows::Cells {
-            cells,
+        let found = self.cells_in_parts(&reading, self.wanted(page), stop)?;
+        let (parts, has_more) = found.page(page.offset, page.limit);
+        let rows = GroupRows {
+            parts: parts.into_iter().map(RowsPart::Cells).collect(),
             groups: &reached.groups,
         };
-        pass(rows, cells.len() < following.len())
+        pass(rows, has_more)
     }
 
     /// Whether rows are more than the sums and extremes of cells.

@@ -19,6 +19,7 @@ mod expression;
 mod fill;
 mod group_by;
 mod grouped;
+mod groups;
 mod metadata;
 mod plan;
 mod raw;
@@ -56,11 +57,9 @@ pub use export::{
 pub use expression::{Expression, NamedExpression};
 pub use fill::Fill;
 pub use group_by::{GroupBy, length_seconds};
+pub use groups::{GroupColumns, GroupField, GroupRow, GroupValue, Groups, GroupsPart};
 pub(in crate::service) use result::metadata_of;
-pub use result::{
-    FieldNames, GroupField, GroupRow, GroupValue, Groups, PageInfo, Points, QueryResult, Run, RunExpression,
-    WriteResult,
-};
+pub use result::{FieldNames, PageInfo, Points, QueryResult, Run, RunExpression, WriteResult};
 pub use series_groups::DimensionValue;
 pub use top::Top;
 pub use zones::{DATABASE_VERSION, zone_named};

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use engine::query::{
-    Cell, Completion, Content, Ends, GroupQuery, Grouped, Grouping as Cells, Statistics, Wanted,
+    Cell, Completion, Content, Ends, GroupQuery, Grouped, GroupedParts, Grouping as Cells, Statistics, Wanted,
 };
 use engine::{Aggregate, EngineError, LocalStep};
 
@@ -158,6 +158,27 @@ impl Plan {
         Ok(found)
     }
 
+    /// Reads the wanted cells of sums and extremes. Those of one series are not copied where that is possible.
+    pub(super) fn cells_in_parts<'b>(
+        &self,
+        reading: &Reading<'_>,
+        wanted: Wanted,
+        stop: &'b Stop,
+    ) -> Result<GroupedParts<'b>, ServiceError> {
+        let series = reading.reached.series.as_slice();
+        // Shares are added to the cells of the other fields.
+        let is_alone = |it: &ReachedSeries| reading.coverage.by_schema[it.schema].shares.ordinals.is_empty();
+        if !matches!(series, [only] if is_alone(only)) {
+            let found = self.cells(reading, wanted, stop)?;
+            return Ok(GroupedParts::of(found, wanted.descending, stop.budget()));
+        }
+        let mut cells = Cells::in_parts(wanted, stop.budget());
+        self.add_series(&mut cells, reading, [series], &|| stop.now())?;
+        let found = cells.finish_parts()?;
+        stop.touched(found.touched);
+        Ok(found)
+    }
+
     /// `None` if one thread has to read all: there is nothing to divide or nobody to help, or what the threads hold
     /// together exceeds the budget, which may suffice for one.
     fn cells_with_helpers<'b, C: Aggregated>(
@@ -215,8 +236,19 @@ impl Plan {
         portions: impl IntoIterator<Item = &'s [ReachedSeries]>,
         (stop, stop_now): (&'b Stop, &dyn Fn() -> bool),
     ) -> Result<Grouped<'b, C>, ServiceError> {
-        let filter = |text: Option<&str>| self.passes(text);
         let mut cells = Cells::new(wanted, stop.budget());
+        self.add_series(&mut cells, reading, portions, stop_now)?;
+        C::finish(cells, reading.step)
+    }
+
+    fn add_series<'s, C: Aggregated>(
+        &self,
+        cells: &mut Cells<'_, C>,
+        reading: &Reading<'_>,
+        portions: impl IntoIterator<Item = &'s [ReachedSeries]>,
+        stop_now: &dyn Fn() -> bool,
+    ) -> Result<(), ServiceError> {
+        let filter = |text: Option<&str>| self.passes(text);
         let tests = Tests::of(self);
         let filters = tests.filters(self);
         for reached in portions.into_iter().flatten() {
@@ -239,7 +271,7 @@ impl Plan {
             };
             let fields = &covered.values;
             C::add(
-                &mut cells,
+                cells,
                 reached.group,
                 reached,
                 &query(&fields.ordinals),
@@ -255,7 +287,7 @@ impl Plan {
                 &completion,
             )?;
         }
-        C::finish(cells, reading.step)
+        Ok(())
     }
 }
 

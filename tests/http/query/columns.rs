@@ -1,10 +1,12 @@
 //! `layout: "columns"`: the same rows as one array for each member.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use crate::scene::{self, array, assert_faults, column};
 use crate::support::given::{Bucket, point};
-use crate::support::time::{HOUR, MINUTE, SECOND, now_ns};
+use crate::support::time::{HOUR, MINUTE, SECOND, now_ns, timestamp};
 
 /// Sends the query in both layouts, and asserts that they agree.
 #[track_caller]
@@ -103,6 +105,72 @@ fn columns_hold_the_same_data_as_rows() {
     let nothing = query_both_layouts(&bucket, &json!({"filters": {"endTime": "1990-01-01T00:00:00Z"}}));
     assert_eq!(nothing["timestamp"], json!([]));
     assert_eq!(nothing["values"], json!({}));
+}
+
+/// A source with enough points for several blocks, whose minutes are read from where they are stored, and late points
+/// in the midst of them.
+#[test]
+fn minutes_of_many_points_are_the_same_in_both_layouts() {
+    const POINTS: i64 = 30_000;
+    let (_server, _, bucket) = scene::sealing_bucket();
+    let source = bucket.source("gauge", &["level", "depth"]);
+    let start = now_ns() / HOUR * HOUR - POINTS * SECOND;
+    // The greatest level of each minute, by its start.
+    let mut expected: BTreeMap<String, i64> = BTreeMap::new();
+    for late in [false, true] {
+        let seconds: Vec<i64> = match late {
+            false => (0..POINTS)
+                .filter(|second| !(12_000..13_000).contains(second))
+                .collect(),
+            true => (4_000..4_100).chain(12_500..12_520).collect(),
+        };
+        for seconds in seconds.chunks(5_000) {
+            let points: Vec<Value> = seconds
+                .iter()
+                .map(|second| {
+                    let at_ns = start + second * SECOND + i64::from(late);
+                    let level = second * 7 % 1_009 + 2_000 * i64::from(late);
+                    let greatest = expected
+                        .entry(timestamp(at_ns / MINUTE * MINUTE))
+                        .or_insert(level);
+                    *greatest = level.max(*greatest);
+                    match second % 1_000 < 100 {
+                        true => point(&source, at_ns, &json!({"level": level, "depth": second})),
+                        false => point(&source, at_ns, &json!({"level": level})),
+                    }
+                })
+                .collect();
+            bucket.send(&points);
+        }
+        let body = |more: Value| {
+            let mut body = json!({"aggregation": "max", "groupBy": "minute", "limit": 10_000});
+            body.as_object_mut()
+                .unwrap()
+                .extend(more.as_object().unwrap().clone());
+            body
+        };
+        let all = query_both_layouts(&bucket, &body(json!({})));
+        let starts = array(&all, "/timestamp")
+            .into_iter()
+            .map(|start| start.as_str().unwrap().to_owned());
+        let levels = array(&all, "/values/level")
+            .into_iter()
+            .map(|level| level.as_i64().unwrap());
+        let found: BTreeMap<String, i64> = starts.zip(levels).collect();
+        assert_eq!(found, expected);
+        let range = [10_007, 21_003].map(|second| timestamp(start + second * SECOND));
+        for more in [
+            json!({"sort": "desc", "offset": 7, "limit": 333}),
+            json!({"mergeSources": true, "offset": 130, "limit": 100}),
+            json!({"sort": "desc", "filters": {"startTime": range[0], "endTime": range[1]}}),
+        ] {
+            query_both_layouts(&bucket, &body(more));
+        }
+        for sort in ["asc", "desc"] {
+            let chart = query_both_layouts(&bucket, &json!({"maxPoints": 600, "sort": sort}));
+            assert_eq!(array(&chart, "/stats/level/max").len(), expected.len());
+        }
+    }
 }
 
 #[test]

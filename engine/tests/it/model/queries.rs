@@ -9,6 +9,7 @@ use engine::{Aggregate, Step, Unit, Values, Zone};
 
 use super::bucket::Bucket;
 use super::{FIELDS, SECOND};
+use crate::in_parts::compare_page;
 use crate::naive::{Filter, Value, compare};
 
 impl Bucket {
@@ -168,6 +169,7 @@ impl Bucket {
                 metadata,
             };
             compare(&groups, &self.naive.groups(&filter, step, &fields), fields.len());
+            compare_page(series, &query, &mut self.rng);
             merged.add(0, series, &query, None).unwrap();
         }
         let filter = Filter {

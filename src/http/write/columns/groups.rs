@@ -9,12 +9,14 @@ use super::texts::ArrayText;
 use crate::error::ServiceError;
 use crate::http::write::{QueryMetadata, write_dimension, write_quoted, write_value};
 use crate::ingest::json::write_number;
-use crate::service::query::{Aggregations, Answer, FieldNames, GroupField, GroupRow, Groups, Held};
+use crate::service::query::{
+    Aggregations, Answer, FieldNames, GroupColumns, GroupField, GroupRow, Groups, Held,
+};
 use crate::timestamp::TimestampFormatter;
 
 pub(super) fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Result<usize, ServiceError> {
     let has_stats = groups.downsampled.is_some();
-    let mut values = FieldTexts::of(groups, |row| groups.fields(row), has_stats, answer)?;
+    let mut values = FieldTexts::of(Which::Values, groups, has_stats, answer)?;
     let mut columns = Columns::begin(answer)?;
     let mut timestamps = TimestampFormatter::default();
     columns.array("timestamp", groups.rows(), |row, out| {
@@ -47,7 +49,7 @@ pub(super) fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Resu
     }
     if groups.is_compared() {
         // Not before the texts of the values are released.
-        let mut previous = FieldTexts::of(groups, |row| groups.previous(row), false, columns.answer)?;
+        let mut previous = FieldTexts::of(Which::Previous, groups, false, columns.answer)?;
         previous.write("previous", groups.aggregations, &mut columns)?;
     }
     columns.end_object()?;
@@ -60,6 +62,13 @@ type KnownName<'a> = (&'a Arc<str>, Option<u32>);
 
 /// Arrays of minima, maxima and counts.
 type StatsTexts<'b> = [ArrayText<'b>; 3];
+
+/// Which fields of the groups.
+#[derive(Clone, Copy, PartialEq)]
+enum Which {
+    Values,
+    Previous,
+}
 
 /// The arrays of fields.
 struct FieldTexts<'a, 'b> {
@@ -82,9 +91,9 @@ struct FieldText<'b> {
 
 impl<'a, 'b> FieldTexts<'a, 'b> {
     /// The arrays of these fields of all rows.
-    fn of<F: Iterator<Item = GroupField<'a>>>(
+    fn of(
+        which: Which,
         groups: &Groups<'a>,
-        fields_of: impl Fn(GroupRow<'a>) -> F,
         has_stats: bool,
         answer: &Answer<'b>,
     ) -> Result<Self, ServiceError> {
@@ -94,33 +103,95 @@ impl<'a, 'b> FieldTexts<'a, 'b> {
             fields: Vec::new(),
             held: answer.hold(),
         };
-        for (index, row) in groups.rows().enumerate() {
-            texts.add_names(row.schema, groups)?;
-            let FieldTexts {
-                names,
-                by_schema,
-                fields,
-                held,
-            } = &mut texts;
-            let own = &mut by_schema[row.schema];
-            for field in fields_of(row) {
-                let (name, known) = &mut own[field.index as usize];
-                let place = match known {
-                    Some(place) => *place,
-                    None => *known.insert(names.index(name, held)?),
-                } as usize;
-                if place == fields.len() {
-                    held.reserve(fields, 1)?;
-                    fields.push(FieldText::new(groups, answer, held)?);
-                }
-                let text = &mut fields[place];
-                text.add_values(index, field, groups.aggregations)?;
-                if has_stats && let Some(stats) = field.stats() {
-                    text.add_stats(index, stats, groups, answer)?;
+        let mut before = 0;
+        for part in groups.parts() {
+            match part.columns().filter(|_| which == Which::Values) {
+                Some(columns) => texts.add_columns(before, &columns, groups, has_stats, answer)?,
+                None => {
+                    for (index, row) in (before..).zip(part.rows()) {
+                        texts.add_row((index, row), which, groups, has_stats, answer)?;
+                    }
                 }
             }
+            before += part.len();
         }
         Ok(texts)
+    }
+
+    #[inline]
+    fn add_row(
+        &mut self,
+        (index, row): (usize, GroupRow<'a>),
+        which: Which,
+        groups: &Groups<'a>,
+        has_stats: bool,
+        answer: &Answer<'b>,
+    ) -> Result<(), ServiceError> {
+        let fields = match which {
+            Which::Values => groups.fields(row),
+            Which::Previous => groups.previous(row),
+        };
+        for field in fields {
+            let text = self.field(row.schema, field.index, groups, answer)?;
+            text.add_values(index, field, groups.aggregations)?;
+            if has_stats && let Some(stats) = field.stats() {
+                text.add_stats(index, stats, groups, answer)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds groups whose values are stored by fields, behind this number of others.
+    fn add_columns(
+        &mut self,
+        before: usize,
+        columns: &GroupColumns<'_, 'a>,
+        groups: &Groups<'a>,
+        has_stats: bool,
+        answer: &Answer<'b>,
+    ) -> Result<(), ServiceError> {
+        for (index, values) in columns.fields() {
+            if values.clone().next().is_none() {
+                continue;
+            }
+            let values = values.map(|(row, field)| (before + row, field));
+            let text = self.field(columns.schema, index, groups, answer)?;
+            text.add_column(values.clone(), groups.aggregations)?;
+            if has_stats {
+                text.add_stats_column(values, groups, answer)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The arrays of a field, by its index among the names of its schema.
+    #[inline]
+    fn field(
+        &mut self,
+        schema: usize,
+        index: u32,
+        groups: &Groups<'a>,
+        answer: &Answer<'b>,
+    ) -> Result<&mut FieldText<'b>, ServiceError> {
+        if self.by_schema.get(schema).is_none_or(Vec::is_empty) {
+            self.add_names(schema, groups)?;
+        }
+        let FieldTexts {
+            names,
+            by_schema,
+            fields,
+            held,
+        } = self;
+        let (name, known) = &mut by_schema[schema][index as usize];
+        let place = match known {
+            Some(place) => *place,
+            None => *known.insert(names.index(name, held)?),
+        } as usize;
+        if place == fields.len() {
+            held.reserve(fields, 1)?;
+            fields.push(FieldText::new(groups, answer, held)?);
+        }
+        Ok(&mut fields[place])
     }
 
     /// Adds the names of a schema that has not occurred.
@@ -212,6 +283,23 @@ impl<'b> FieldText<'b> {
         Ok(())
     }
 
+    /// The same for values of several rows, each of which is a number.
+    fn add_column<'v>(
+        &mut self,
+        values: impl Iterator<Item = (usize, GroupField<'v>)> + Clone,
+        aggregations: &Aggregations,
+    ) -> Result<(), ServiceError> {
+        for (index, (text, aggregation)) in self.values.iter_mut().zip(aggregations.all()).enumerate() {
+            let of_aggregation =
+                |(row, field): (usize, GroupField<'v>)| match field.value(index, *aggregation) {
+                    None if matches!(aggregations, Aggregations::Several(_)) => None,
+                    value => Some((row, value)),
+                };
+            text.put_short(values.clone().filter_map(of_aggregation), write_value)?;
+        }
+        Ok(())
+    }
+
     fn add_stats(
         &mut self,
         row: usize,
@@ -219,10 +307,26 @@ impl<'b> FieldText<'b> {
         groups: &Groups<'_>,
         answer: &Answer<'b>,
     ) -> Result<(), ServiceError> {
-        let texts = self
-            .stats
-            .get_or_insert_with(|| std::array::from_fn(|_| ArrayText::new(groups.len(), answer)));
-        let mut texts = texts.iter_mut().zip(stats);
+        let mut texts = self.stats(groups, answer).iter_mut().zip(stats);
         texts.try_for_each(|(text, stat)| text.put(row, |out| write_number(stat, out)))
+    }
+
+    fn add_stats_column<'v>(
+        &mut self,
+        values: impl Iterator<Item = (usize, GroupField<'v>)> + Clone,
+        groups: &Groups<'_>,
+        answer: &Answer<'b>,
+    ) -> Result<(), ServiceError> {
+        for (index, text) in self.stats(groups, answer).iter_mut().enumerate() {
+            let stats = values.clone();
+            let stats = stats.filter_map(|(row, field)| Some((row, field.stats()?[index])));
+            text.put_short(stats, write_number)?;
+        }
+        Ok(())
+    }
+
+    fn stats(&mut self, groups: &Groups<'_>, answer: &Answer<'b>) -> &mut StatsTexts<'b> {
+        self.stats
+            .get_or_insert_with(|| std::array::from_fn(|_| ArrayText::new(groups.len(), answer)))
     }
 }

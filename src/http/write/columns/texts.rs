@@ -5,6 +5,8 @@ use crate::service::query::{Answer, Held};
 
 /// Capacity reserved before each entry; most fit.
 const ENTRY_BYTES: usize = 32;
+/// So many short entries get their capacity at once.
+const ENTRIES: usize = 64;
 /// Capacity reserved for each row at first; most entries take as much or more.
 const ROW_BYTES: usize = 4;
 
@@ -53,6 +55,30 @@ impl<'b> ArrayText<'b> {
         // A larger entry has grown the text itself.
         self.held.set(self.text.capacity())?;
         self.entries = row + 1;
+        Ok(())
+    }
+
+    /// Writes the entries of several rows, each of at most [`ENTRY_BYTES`].
+    ///
+    /// # Errors
+    /// 400 if the query exceeds its memory limit.
+    #[inline]
+    pub(super) fn put_short<T>(
+        &mut self,
+        entries: impl Iterator<Item = (usize, T)>,
+        write: impl Fn(T, &mut Vec<u8>),
+    ) -> Result<(), ServiceError> {
+        for (row, entry) in entries {
+            if self.entries < row || self.text.is_empty() {
+                self.fill(row)?;
+            }
+            if self.text.capacity() - self.text.len() <= ENTRY_BYTES {
+                self.held.reserve(&mut self.text, ENTRIES * ENTRY_BYTES)?;
+            }
+            write(entry, &mut self.text);
+            self.text.push(b',');
+            self.entries = row + 1;
+        }
         Ok(())
     }
 
