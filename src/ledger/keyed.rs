@@ -1,9 +1,9 @@
 //! Entries of streams that are read by key: the newest version of one entry, or of all within a range.
 
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 use super::error::LedgerError;
-use super::format::Place;
+use super::format::{Entry, Place};
 use super::payload::Payload;
 use super::run::{Entries, Run};
 use super::{Ledger, Runs};
@@ -62,26 +62,23 @@ impl Ledger {
             let numbers = run.entries_of(owner)?;
             let mut entries = run.entries();
             let first = entries.lower_bound(numbers.clone(), range.start())?;
-            parts.push(Part {
+            let mut part = Part {
                 run,
-                next: first,
-                end: numbers.end,
                 entries,
-            });
+                numbers: first..numbers.end,
+                next: None,
+            };
+            part.advance(range.end())?;
+            parts.push(part);
         }
         loop {
-            let mut least: Option<Place> = None;
-            for part in &mut parts {
-                if let Some(place) = part.place()?.filter(|place| place <= range.end()) {
-                    least = Some(least.map_or(place, |least| least.min(place)));
-                }
-            }
-            let Some(place) = least else { return Ok(()) };
+            let places = parts.iter().filter_map(Part::place);
+            let Some(place) = places.min() else { return Ok(()) };
             let mut newest = None;
             for part in &mut parts {
-                if part.place()? == Some(place) {
-                    newest = Some((part.run, part.entries.get(part.next)?));
-                    part.next += 1;
+                if part.place() == Some(place) {
+                    newest = part.next.map(|entry| (part.run, entry));
+                    part.advance(range.end())?;
                 }
             }
             if let Some((run, entry)) = newest {
@@ -116,17 +113,23 @@ impl Ledger {
 /// The part of a run that is read.
 struct Part<'r> {
     run: &'r Run,
-    next: u64,
-    end: u64,
     entries: Entries<'r>,
+    /// The numbers of the entries that follow the next one.
+    numbers: Range<u64>,
+    next: Option<Entry>,
 }
 
 impl Part<'_> {
     /// The place of the next entry.
-    fn place(&mut self) -> Result<Option<Place>, LedgerError> {
-        match self.next < self.end {
-            true => Ok(Some(self.entries.get(self.next)?.place())),
-            false => Ok(None),
-        }
+    fn place(&self) -> Option<Place> {
+        self.next.as_ref().map(Entry::place)
+    }
+
+    /// Reads the next entry, if its place is not behind this one.
+    fn advance(&mut self, last: &Place) -> Result<(), LedgerError> {
+        let number = self.numbers.next();
+        let entry = number.map(|number| self.entries.get(number)).transpose()?;
+        self.next = entry.filter(|entry| entry.place() <= *last);
+        Ok(())
     }
 }

@@ -16,7 +16,7 @@ use crate::ids::ObjectId;
 use crate::ledger::{Ledger, LedgerError, NewEntry};
 
 /// Ordinals of one entry: those with the same upper 16 bits.
-const CHUNK_BITS: u32 = 16;
+pub(super) const CHUNK_BITS: u32 = 16;
 
 /// Position of an entry within its owner.
 pub(super) type Place = (i64, ObjectId);

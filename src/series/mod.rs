@@ -7,8 +7,10 @@
 //!
 //! - `labels`: labels and their encoding. `matcher`: conditions on labels.
 //! - `index`: the index of a bucket. `entries`: its entries in the ledger. `values`: names and values with the series
-//!   that have them. `forgotten`: series without points leave the index.
+//!   that have them. `chunks`: sets of series as the entries divide them. `forgotten`: series without points leave the
+//!   index.
 
+mod chunks;
 mod entries;
 mod forgotten;
 mod index;

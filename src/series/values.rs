@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use engine::{SERIES_ORDINALS_FROM, SeriesRef};
 use roaring::RoaringBitmap;
 
+use super::chunks::Chunks;
 use super::entries::{self, EVERYWHERE};
 use super::index::SeriesIndex;
 use crate::catalog::SeriesEntry;
@@ -207,10 +208,11 @@ impl SeriesIndex {
             true => Cow::Borrowed(among),
             false => Cow::Owned(among - recent),
         };
+        let mut saved = Chunks::of(&saved);
         let range = entries::of_values(name, prefix);
         self.for_each_posting(SeriesEntry::Value, source, range, |posting| {
             if *posting.name == *name && posting.value.starts_with(prefix) {
-                each(posting.value, &posting.series, &saved);
+                each(posting.value, &posting.series, saved.around(&posting.series));
             }
             Ok(true)
         })

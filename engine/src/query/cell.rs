@@ -209,6 +209,11 @@ impl<C: Content> Cell<C> {
         self.least_growth() * size_of::<Entry<C>>()
     }
 
+    /// Approximate memory of cells with so many fields in all, in bytes.
+    pub(super) fn bytes_of(cells: usize, fields: usize) -> usize {
+        cells * size_of::<Self>() + fields.saturating_sub(cells) * size_of::<Entry<C>>()
+    }
+
     /// Its memory besides its own size, in bytes.
     pub(super) fn heap_bytes(&self) -> usize {
         let contents = self.values().map(|(_, content)| content.heap_bytes());

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::cells::{Cells, Wanted};
-use super::group::{Opened, decoded};
+use super::opened::{Opened, decoded};
 use crate::EngineError;
 use crate::aggregate::Aggregate;
 use crate::block::KeptCells;

@@ -18,13 +18,14 @@ use super::cells::{Cells, Wanted};
 use super::filter::{MetadataFilter, ValueFilter, may_include};
 use super::gaps::Gaps;
 use super::group_rows::{Rows, is_dense, rows_within};
-use super::level_cells::Taken;
+use super::level_cells::Shared;
+use super::opened::Opened;
 use super::reader::{Run, RunReader};
 use super::row_steps::RowSteps;
-use super::{Touched, check_stop, directory_bytes};
+use super::{Touched, check_stop};
 use crate::EngineError;
 use crate::aggregate::Aggregate;
-use crate::block::{Block, BlockReader, BlockSummary, KeptCells, may_be_kept};
+use crate::block::{BlockSummary, KeptCells, may_be_kept};
 use crate::cache::Cache;
 use crate::calendar::Unit;
 use crate::columns::Columns;
@@ -67,7 +68,7 @@ pub struct Grouping<'b, C = Aggregate> {
     pub(super) gaps: Gaps<'b>,
     pub(super) row_steps: RowSteps,
     /// Cells that are not copied; `None` if all are.
-    pub(super) taken: Option<Taken<'b>>,
+    pub(super) shared: Option<Shared<'b>>,
 }
 
 /// The cells of a result, in the requested order.
@@ -89,7 +90,7 @@ impl<'b, C: Content> Grouping<'b, C> {
             touched: Touched::default(),
             gaps: Gaps::new(budget),
             row_steps: RowSteps::default(),
-            taken: None,
+            shared: None,
         }
     }
 
@@ -98,6 +99,7 @@ impl<'b, C: Content> Grouping<'b, C> {
     /// # Errors
     /// [`EngineError::OverBudget`].
     pub fn finish(self) -> Result<Grouped<'b, C>, EngineError> {
+        debug_assert!(self.shared.is_none(), "the result is in parts");
         let (cells, held) = self.cells.finish()?;
         Ok(Grouped {
             cells,
@@ -172,8 +174,8 @@ impl Grouping<'_> {
 /// The state of adding one source.
 pub(super) struct Walk<'a, 'b> {
     pub(super) grouping: &'a mut Grouping<'b>,
-    source: u32,
-    query: &'a GroupQuery<'a>,
+    pub(super) source: u32,
+    pub(super) query: &'a GroupQuery<'a>,
     numbers: Option<&'a [u32]>,
 }
 
@@ -278,7 +280,7 @@ impl<'b> Walk<'_, 'b> {
     }
 
     /// Adds cells of a rollup level, for fields with their numbers.
-    fn add_cells(
+    pub(super) fn add_cells(
         &mut self,
         cells: Range<usize>,
         level: Unit,
@@ -287,18 +289,21 @@ impl<'b> Walk<'_, 'b> {
     ) -> Result<(), EngineError> {
         let Grouping {
             cells: copied,
-            taken,
+            shared,
             touched,
             ..
         } = &mut *self.grouping;
         touched.cells += cells.len() as u64;
         let are_steps = LocalStep::from(level) == self.query.step;
-        let taken = taken.as_mut().filter(|_| are_steps);
-        let taken =
-            taken.and_then(|taken| taken.take((starts_ns, columns), cells.clone(), self.source, copied));
-        // Without taken cells, all are on one side of none.
-        let taken = taken.unwrap_or(cells.end..cells.end);
-        for rest in [cells.start..taken.start, taken.end..cells.end] {
+        let shared = match shared {
+            Some(shared) if are_steps => {
+                shared.share((starts_ns, columns), cells.clone(), self.source, copied)?
+            }
+            _ => None,
+        };
+        // If none are shared, the first range has all cells, and the second is empty.
+        let shared = shared.unwrap_or(cells.end..cells.end);
+        for rest in [cells.start..shared.start, shared.end..cells.end] {
             self.copy_cells(rest, are_steps, starts_ns, columns)?;
         }
         Ok(())
@@ -365,109 +370,3 @@ impl<'b> Walk<'_, 'b> {
 
 /// A field's aggregates in the cells of a level, and the field's number in the result.
 pub(super) type NumberedCells = (u32, Arc<[Aggregate]>);
-
-/// An open block; what is needed is decoded once.
-pub(super) struct Opened<'w, 'a, 'b> {
-    pub(super) walk: &'w mut Walk<'a, 'b>,
-    pub(super) block: &'w Block,
-    pub(super) cache: &'w Cache,
-    /// The requested fields that it has, with their numbers.
-    pub(super) fields: Vec<(u16, u32)>,
-    pub(super) rows: Option<Rows<'static, 'b>>,
-    /// How many of its rows [`Grouping::touched`] includes.
-    pub(super) rows_counted: u64,
-}
-
-impl Opened<'_, '_, '_> {
-    /// Adds `range` from this level and finer ones.
-    fn levels(&mut self, range: (i64, i64), level: usize) -> Result<(), EngineError> {
-        let edges = match self.block.level(level, self.cache)? {
-            Some(stored) => self.cells(range, level, &stored.starts_ns, |fields| {
-                let columns = fields.iter();
-                columns
-                    .map(|(field, number)| Ok((*number, stored.aggregates(*field)?)))
-                    .collect()
-            })?,
-            None if self.block.pays_to_derive(level) => self.derived(range, level)?,
-            None => vec![range],
-        };
-        for edge in edges {
-            match level {
-                0 => self.rows(edge)?,
-                _ => self.levels(edge, level - 1)?,
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds the cells that lie entirely within `range`; returns the parts of it that they do not cover.
-    pub(super) fn cells(
-        &mut self,
-        range: (i64, i64),
-        level: usize,
-        starts: &Arc<[i64]>,
-        columns: impl FnOnce(&[(u16, u32)]) -> Result<Vec<NumberedCells>, EngineError>,
-    ) -> Result<Vec<(i64, i64)>, EngineError> {
-        let unit = LEVELS[level];
-        let first = starts.partition_point(|cell| *cell < range.0);
-        let past = match range.1 {
-            i64::MAX => starts.len(),
-            end => starts.partition_point(|cell| unit.next_ns(*cell) - 1 <= end),
-        };
-        if first >= past {
-            return Ok(vec![range]);
-        }
-        let grouping = &mut *self.walk.grouping;
-        // A level with many cells is decoded for this query only.
-        let cell_bytes = size_of::<i64>() + self.fields.len() * size_of::<Aggregate>();
-        let _held = grouping.budget.reserve(starts.len() * cell_bytes)?;
-        let columns = columns(&self.fields)?;
-        self.walk.add_cells(first..past, unit, starts, &columns)?;
-        let mut edges = Vec::new();
-        if first > 0 && range.0 > i64::MIN && range.0 < starts[first] {
-            edges.push((range.0, starts[first] - 1));
-        }
-        if past < starts.len() && starts[past] <= range.1 {
-            edges.push((starts[past], range.1));
-        }
-        Ok(edges)
-    }
-
-    fn rows(&mut self, range: (i64, i64)) -> Result<(), EngineError> {
-        let walk = &mut *self.walk;
-        let rows = decoded(&mut self.rows, self.block, &self.fields, walk)?;
-        let range = rows.within(range);
-        let Grouping { cells, row_steps, .. } = &mut *walk.grouping;
-        let looked_at = rows.group(range, walk.query.step, walk.source, cells, row_steps)?;
-        self.count_rows(looked_at);
-        Ok(())
-    }
-
-    /// Counts rows that were visited. One that is visited for a cell of a rollup level and again for an edge counts
-    /// once.
-    pub(super) fn count_rows(&mut self, visited: u64) {
-        let uncounted = u64::from(self.block.summary.rows) - self.rows_counted;
-        let counted = visited.min(uncounted);
-        self.rows_counted += counted;
-        self.walk.grouping.touched.rows += counted;
-    }
-}
-
-/// The rows of a block, decoded when they are first needed.
-pub(super) fn decoded<'r, 'b>(
-    rows: &'r mut Option<Rows<'static, 'b>>,
-    block: &Block,
-    fields: &[(u16, u32)],
-    walk: &Walk<'_, 'b>,
-) -> Result<&'r Rows<'static, 'b>, EngineError> {
-    Ok(match rows {
-        Some(rows) => rows,
-        none => {
-            let budget = walk.grouping.budget;
-            let _directory = budget.reserve(directory_bytes(&block.summary))?;
-            let reader = RunReader::Block(BlockReader::new(block)?);
-            let all = 0..block.summary.rows as usize;
-            none.insert(Rows::read(&reader, fields, all, walk.query, budget)?)
-        }
-    })
-}

@@ -3,8 +3,9 @@
 //! takes longer than everything else.
 //!
 //! The first and the last cell of a block are copied, because its neighbours may have rows in them. So are cells that
-//! are not behind those that were taken before, in the requested order. What is copied into the midst of taken cells,
-//! from rows that arrived out of order, is found at the end; they are copied then.
+//! are not behind those that were shared before, in the requested order, and those that take less memory as copies,
+//! because few of them have all fields. Rows that arrived out of order may be copied into the midst of shared cells; this
+//! is found at the end, and those cells are copied then.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -57,6 +58,12 @@ impl LevelCells {
         first_ns <= start_ns && start_ns <= last_ns
     }
 
+    /// Its memory: all cells of the block stay with it.
+    fn bytes(&self) -> usize {
+        let cell_bytes = size_of::<i64>() + self.columns.len() * size_of::<Aggregate>();
+        size_of::<Self>() + self.starts_ns.len() * cell_bytes
+    }
+
     /// Starts of the first and the last cell.
     fn ends_ns(&self) -> (i64, i64) {
         let starts_ns = self.starts_ns();
@@ -64,50 +71,59 @@ impl LevelCells {
     }
 }
 
-/// The cells that are taken, in the requested order. They do not overlap.
-pub(super) struct Taken<'b> {
+/// The cells that are shared with the cache, in the requested order. They do not overlap.
+pub(super) struct Shared<'b> {
     levels: Vec<LevelCells>,
     /// Number of all their cells.
     count: usize,
     held: Held<'b>,
 }
 
-impl<'b> Taken<'b> {
+impl<'b> Shared<'b> {
     fn new(budget: &'b Budget) -> Self {
-        Taken {
+        Shared {
             levels: Vec::new(),
             count: 0,
             held: budget.hold(),
         }
     }
 
-    /// Takes cells of a level, but for the first and the last, and returns which; none if all have to be copied.
-    pub(super) fn take(
+    /// Shares cells of a level, but for the first and the last, and returns which; none if all have to be copied. A result
+    /// may have as many shared cells as are wanted, and as many copied ones.
+    ///
+    /// # Errors
+    /// [`EngineError::OverBudget`]; copies would have needed more.
+    pub(super) fn share(
         &mut self,
         (starts_ns, columns): (&Arc<[i64]>, &[NumberedCells]),
         cells: Range<usize>,
         source: u32,
         copied: &mut Cells<'_>,
-    ) -> Option<Range<usize>> {
+    ) -> Result<Option<Range<usize>>, EngineError> {
         if cells.len() < CELLS_MIN {
-            return None;
+            return Ok(None);
         }
-        let taken = cells.start + 1..cells.end - 1;
-        let has_all = |(_, column): &NumberedCells| {
-            let of_cells = column.get(taken.clone());
-            of_cells.is_some_and(|cells| cells.iter().all(|aggregate| aggregate.count > 0))
-        };
-        if !columns.iter().any(has_all) || !columns.is_sorted_by(|one, other| one.0 < other.0) {
-            return None;
-        }
+        let shared = cells.start + 1..cells.end - 1;
         // A block may have columns without values.
-        let columns = columns.iter().filter(|(_, column)| column.len() >= taken.end);
+        let columns = columns.iter().filter(|(_, column)| column.len() >= shared.end);
         let level = LevelCells {
             source,
-            cells: taken.clone(),
+            cells: shared.clone(),
             starts_ns: Arc::clone(starts_ns),
             columns: columns.cloned().collect(),
         };
+        let columns = level.columns();
+        let present = columns.map(|(_, column)| column.iter().filter(|cell| cell.count > 0).count());
+        let present: Vec<usize> = present.collect();
+        let have_values = present.contains(&shared.len());
+        let are_ordered = level.columns.is_sorted_by(|one, other| one.0 < other.0);
+        let bytes = level.bytes();
+        if !have_values
+            || !are_ordered
+            || bytes > Cell::<Aggregate>::bytes_of(shared.len(), present.iter().sum())
+        {
+            return Ok(None);
+        }
         let wanted = copied.wanted;
         let (first_ns, last_ns) = level.ends_ns();
         let before = self.levels.last().map(LevelCells::ends_ns);
@@ -116,26 +132,25 @@ impl<'b> Taken<'b> {
             false => before.1 < first_ns,
         });
         let are_wanted = copied.admits(first_ns, source) && copied.admits(last_ns, source);
-        // The level as a whole stays in memory.
-        let bytes = starts_ns.len() * (size_of::<i64>() + level.columns.len() * size_of::<Aggregate>());
-        if !is_behind || !are_wanted || self.held.grow(size_of::<LevelCells>() + bytes).is_err() {
-            return None;
+        if !is_behind || !are_wanted {
+            return Ok(None);
         }
+        self.held.grow(bytes)?;
         self.levels.push(level);
-        self.count += taken.len();
+        self.count += shared.len();
         if self.count >= wanted.rows_max {
             let end_ns = if wanted.descending { first_ns } else { last_ns };
             copied.limit((end_ns, source));
         }
-        Some(taken)
+        Ok(Some(shared))
     }
 
-    /// Copies cells that are not alone within their time.
-    fn give_back(&mut self, copied: &mut Cells<'_>) -> Result<(), EngineError> {
+    /// Copies the levels that have copied cells between their first and their last one.
+    fn copy_overlapping(&mut self, copied: &mut Cells<'_>) -> Result<(), EngineError> {
         if self.levels.is_empty() {
             return Ok(());
         }
-        let mut mixed = vec![false; self.levels.len()];
+        let mut overlapped = vec![false; self.levels.len()];
         let descending = copied.wanted.descending;
         for start_ns in copied.starts_ns() {
             let at = self.levels.partition_point(|level| match descending {
@@ -143,12 +158,11 @@ impl<'b> Taken<'b> {
                 false => level.ends_ns().1 < start_ns,
             });
             if self.levels.get(at).is_some_and(|level| level.surrounds(start_ns)) {
-                mixed[at] = true;
+                overlapped[at] = true;
             }
         }
-        let mut mixed = mixed.into_iter();
-        let given = self.levels.extract_if(.., |_| mixed.next() == Some(true));
-        for level in given {
+        let mut overlapped = overlapped.into_iter();
+        for level in self.levels.extract_if(.., |_| overlapped.next() == Some(true)) {
             for (number, aggregates) in level.columns() {
                 let there = level.starts_ns().iter().zip(aggregates);
                 for (start_ns, aggregate) in there.filter(|(_, aggregate)| aggregate.count > 0) {
@@ -157,15 +171,16 @@ impl<'b> Taken<'b> {
                     }
                 }
             }
+            self.held.shrink(level.bytes());
         }
         Ok(())
     }
 }
 
-/// The cells of a result: some are copied, some used where they are stored.
+/// The cells of a result: some are copied, some shared with the cache.
 pub struct GroupedParts<'b> {
     copied: Vec<Cell>,
-    taken: Vec<LevelCells>,
+    shared: Vec<LevelCells>,
     descending: bool,
     /// What was read.
     pub touched: Touched,
@@ -249,7 +264,7 @@ impl<'b> Grouping<'b> {
     /// A result without sources, whose cells of rollup levels are not copied where that is possible: with one source.
     pub fn in_parts(wanted: Wanted, budget: &'b Budget) -> Self {
         Grouping {
-            taken: Some(Taken::new(budget)),
+            shared: Some(Shared::new(budget)),
             ..Grouping::new(wanted, budget)
         }
     }
@@ -261,21 +276,21 @@ impl<'b> Grouping<'b> {
     pub fn finish_parts(self) -> Result<GroupedParts<'b>, EngineError> {
         let Grouping {
             mut cells,
-            taken,
+            shared,
             touched,
             budget,
             ..
         } = self;
-        let mut taken = taken.unwrap_or_else(|| Taken::new(budget));
-        taken.give_back(&mut cells)?;
+        let mut shared = shared.unwrap_or_else(|| Shared::new(budget));
+        shared.copy_overlapping(&mut cells)?;
         let descending = cells.wanted.descending;
         let (copied, held) = cells.finish()?;
         Ok(GroupedParts {
             copied,
-            taken: taken.levels,
+            shared: shared.levels,
             descending,
             touched,
-            _held: [held, taken.held],
+            _held: [held, shared.held],
         })
     }
 }
@@ -285,14 +300,15 @@ impl<'b> GroupedParts<'b> {
     pub fn of(grouped: Grouped<'b>, descending: bool, budget: &'b Budget) -> Self {
         GroupedParts {
             copied: grouped.cells,
-            taken: Vec::new(),
+            shared: Vec::new(),
             descending,
             touched: grouped.touched,
             _held: [grouped.held, budget.hold()],
         }
     }
 
-    /// At most `limit` cells behind the first `offset`, and whether more follow, if that many are wanted.
+    /// At most `limit` cells behind the first `offset`, and whether more follow. [`Wanted::rows_max`] must have been at
+    /// least one more than both.
     pub fn page(&self, offset: usize, limit: usize) -> (Vec<CellsPart<'_>>, bool) {
         let (mut page, mut more) = (Vec::new(), false);
         let (mut skip, mut rest) = (offset, limit);
@@ -311,9 +327,9 @@ impl<'b> GroupedParts<'b> {
 
     /// All cells.
     fn parts(&self) -> Vec<CellsPart<'_>> {
-        let mut parts = Vec::with_capacity(2 * self.taken.len() + 1);
+        let mut parts = Vec::with_capacity(2 * self.shared.len() + 1);
         let mut copied = &*self.copied;
-        for level in &self.taken {
+        for level in &self.shared {
             let starts_ns = level.starts_ns();
             let before = copied.partition_point(|cell| match self.descending {
                 true => cell.start_ns > starts_ns[0],

@@ -19,6 +19,7 @@ mod groups;
 mod level_cells;
 mod matching;
 mod open_step;
+mod opened;
 mod ordered;
 mod page;
 mod present;

@@ -8,24 +8,25 @@ use engine::{SegmentFile, SegmentWriter, SeriesSnapshot, Store, Unit};
 use fastrand::Rng;
 
 const SECOND_NS: i64 = 1_000_000_000;
+const HOUR_NS: i64 = 3_600 * SECOND_NS;
 const ROWS: i64 = 40_000;
 const FIELDS: &[u16] = &[0, 1, 2];
 
 /// A row of one source: two fields in all rows, one in some.
-fn write(writer: &mut RowsWriter, second: i64, rng: &mut Rng) {
+fn write(writer: &mut RowsWriter, at_ns: i64, rng: &mut Rng) {
     writer.begin(1);
     writer.number(0, f64::from(rng.u32(0..1_000)), 0);
     writer.number(1, f64::from(rng.i32(-500..500)) / 10.0, 1);
-    if second / 3_600 % 2 == 0 && rng.u8(0..20) == 0 {
+    if at_ns / HOUR_NS % 2 == 0 && rng.u8(0..20) == 0 {
         writer.number(2, f64::from(rng.u32(0..9)), 0);
     }
-    writer.commit(second * SECOND_NS);
+    writer.commit(at_ns);
 }
 
-/// Adds rows of these seconds as a segment of a store.
-fn seal(store: &mut Store, number: u64, seconds: impl Iterator<Item = i64>, rng: &mut Rng) {
+/// Adds rows at these times as a segment of a store.
+fn seal(store: &mut Store, number: u64, times_ns: impl Iterator<Item = i64>, rng: &mut Rng) {
     let (mut rows, mut writer, mut bytes) = (Store::new(), RowsWriter::new(), Vec::new());
-    seconds.for_each(|second| write(&mut writer, second, rng));
+    times_ns.for_each(|at_ns| write(&mut writer, at_ns, rng));
     writer.encode(&mut bytes);
     rows.apply(&bytes, number * 1_000_000, &[]).unwrap();
     let checkpoint = rows.begin_checkpoint().unwrap();
@@ -116,7 +117,7 @@ fn assert_alike(found: &Cells, expected: &Cells, what: &str) {
     }
 }
 
-/// Compares a page of a query; returns how many of its cells were not copied.
+/// Compares a page of a query; returns how many of its cells are shared.
 pub(crate) fn compare_page(series: &SeriesSnapshot, query: &GroupQuery<'_>, rng: &mut Rng) -> usize {
     let descending = rng.bool();
     let mut expected = all_copied(series, query);
@@ -137,18 +138,17 @@ pub(crate) fn compare_page(series: &SeriesSnapshot, query: &GroupQuery<'_>, rng:
     expected.truncate(limit);
     assert!(parts.iter().all(|part| !part.is_empty()));
     assert_alike(&cells_of(&parts), &expected, &what);
-    let levels = parts.iter().filter(|part| matches!(part, CellsPart::Level(_)));
-    let not_copied = levels.map(CellsPart::len).sum::<usize>();
+    let shared = shared_cells(&parts);
     drop(found);
     assert_eq!(budget.held(), 0);
-    not_copied
+    shared
 }
 
-/// Compares pages of all steps; returns how many cells were not copied.
+/// Compares pages of all steps; returns how many cells are shared.
 fn compare(store: &Store, rng: &mut Rng) -> usize {
     let view = store.view();
     let series = view.series(1).unwrap();
-    let mut not_copied = 0;
+    let mut shared = 0;
     let seconds = |rng: &mut Rng| rng.i64(-100..ROWS + 100) * SECOND_NS + rng.i64(0..SECOND_NS);
     for round in 0..60 {
         let (one, other) = (seconds(rng), seconds(rng));
@@ -156,14 +156,14 @@ fn compare(store: &Store, rng: &mut Rng) -> usize {
             0 => (i64::MIN, i64::MAX),
             _ => (one.min(other), one.max(other)),
         };
-        let query = query(range_ns, [Unit::Minute, Unit::Hour][round % 2]);
-        not_copied += compare_page(&series, &query, rng);
+        let query = query(range_ns, if round % 8 == 7 { Unit::Hour } else { Unit::Minute });
+        shared += compare_page(&series, &query, rng);
     }
-    not_copied
+    shared
 }
 
 #[test]
-fn cells_that_are_not_copied_are_those_that_would_be() {
+fn shared_cells_are_those_that_would_be_copied() {
     let seed =
         std::env::var("TIDEWATCH_SEED").map_or_else(|_| fastrand::u64(..), |seed| seed.parse().unwrap());
     println!("TIDEWATCH_SEED={seed}");
@@ -171,25 +171,36 @@ fn cells_that_are_not_copied_are_those_that_would_be() {
     let mut store = Store::new();
     // A gap, and blocks that meet within a minute.
     let ordered = (0..ROWS).filter(|second| !(20_000..23_000).contains(second));
-    seal(&mut store, 1, ordered, &mut rng);
+    seal(&mut store, 1, ordered.map(|second| second * SECOND_NS), &mut rng);
     let in_order = compare(&store, &mut rng);
-    assert!(in_order > 1_000, "{in_order} cells are not copied");
+    assert!(in_order > 1_000, "{in_order} cells are shared");
 
-    // Late rows, in a segment and in memory: into a block, and over the border of two.
+    // Late rows, in a segment and in memory: in the midst of a block, in the gap, and where two blocks meet.
     let late = (9_000..9_100).chain(21_000..21_010);
-    seal(&mut store, 2, late, &mut rng);
+    seal(&mut store, 2, late.map(|second| second * SECOND_NS), &mut rng);
     let (mut writer, mut bytes) = (RowsWriter::new(), Vec::new());
-    (30_000..30_005).for_each(|second| write(&mut writer, second, &mut rng));
+    (8_180..8_200).for_each(|second| write(&mut writer, second * SECOND_NS, &mut rng));
     writer.encode(&mut bytes);
     store.apply(&bytes, 9_000_000, &[]).unwrap();
-    let mixed = compare(&store, &mut rng);
-    assert!(mixed > 100 && mixed < in_order, "{mixed} cells are not copied");
+    let with_late = compare(&store, &mut rng);
+    assert!(with_late > 1_000, "{with_late} cells are shared");
+
+    // A whole block that overlaps two others.
+    let between = (25_000..34_000).map(|second| second * SECOND_NS + SECOND_NS / 2);
+    seal(&mut store, 3, between, &mut rng);
+    let overlapped = compare(&store, &mut rng);
+    assert!(overlapped > 300, "{overlapped} cells are shared");
 }
 
 #[test]
 fn a_page_reads_no_further_than_its_cells() {
     let mut store = Store::new();
-    seal(&mut store, 1, 0..ROWS, &mut Rng::with_seed(1));
+    seal(
+        &mut store,
+        1,
+        (0..ROWS).map(|second| second * SECOND_NS),
+        &mut Rng::with_seed(1),
+    );
     let view = store.view();
     let series = view.series(1).unwrap();
     let query = query((i64::MIN, i64::MAX), Unit::Minute);
@@ -202,23 +213,114 @@ fn a_page_reads_no_further_than_its_cells() {
     }
 }
 
+fn shared_cells(parts: &[CellsPart<'_>]) -> usize {
+    let levels = parts.iter().filter(|part| matches!(part, CellsPart::Level(_)));
+    levels.map(CellsPart::len).sum()
+}
+
 #[test]
-fn cells_that_do_not_fit_into_the_budget_are_not_taken() {
+fn shared_cells_fit_into_every_budget_that_copies_fit_into() {
     let mut store = Store::new();
-    seal(&mut store, 1, 0..ROWS, &mut Rng::with_seed(1));
+    let times_ns = (0..ROWS).map(|second| second * SECOND_NS);
+    seal(&mut store, 1, times_ns, &mut Rng::with_seed(1));
     let view = store.view();
     let series = view.series(1).unwrap();
-    let query = query((i64::MIN, i64::MAX), Unit::Hour);
+    let query = query((i64::MIN, i64::MAX), Unit::Minute);
     let expected = all_copied(&series, &query);
-    let outcomes = [1 << 10, 1 << 14, 1 << 17, 1 << 20, 1 << 24].map(|bytes| {
-        let budget = Budget::new(bytes);
-        let mut grouping = Grouping::in_parts(Wanted::ALL, &budget);
-        let added = grouping.add(0, &series, &query, None);
-        let found = added.and_then(|()| grouping.finish_parts());
-        found
-            .map(|found| assert_eq!(cells_of(&found.page(0, usize::MAX).0), expected))
-            .is_ok()
-    });
-    assert!(!outcomes[0] && outcomes[4], "{outcomes:?}");
-    assert!(outcomes.is_sorted(), "{outcomes:?}");
+    let (mut sharing_fits, mut copying_fits) = (0, 0);
+    for kilobytes in (0..400).step_by(2) {
+        let budget = Budget::new(kilobytes << 10);
+        let mut copying = Grouping::new(Wanted::ALL, &budget);
+        let copied = copying.add(0, &series, &query, None);
+        let copied = copied.and_then(|()| copying.finish()).is_ok();
+        let mut sharing = Grouping::in_parts(Wanted::ALL, &budget);
+        let added = sharing.add(0, &series, &query, None);
+        let found = added.and_then(|()| sharing.finish_parts());
+        assert!(found.is_ok() || !copied, "{kilobytes} KiB");
+        if let Ok(found) = found {
+            let (parts, _) = found.page(0, usize::MAX);
+            assert_alike(&cells_of(&parts), &expected, "within a budget");
+            assert!(shared_cells(&parts) > 600);
+            sharing_fits += 1;
+        }
+        copying_fits += u32::from(copied);
+    }
+    assert!(
+        copying_fits < sharing_fits && sharing_fits < 200,
+        "{copying_fits} {sharing_fits}"
+    );
+}
+
+#[test]
+fn levels_that_are_copied_after_all_are_released() {
+    let mut store = Store::new();
+    let mut rng = Rng::with_seed(1);
+    seal(
+        &mut store,
+        1,
+        (0..ROWS).map(|second| second * SECOND_NS),
+        &mut rng,
+    );
+    let held = |store: &Store| {
+        let view = store.view();
+        let series = view.series(1).unwrap();
+        let query = query((i64::MIN, i64::MAX), Unit::Minute);
+        let budget = Budget::unlimited();
+        let found = in_parts(&series, &query, (usize::MAX, false), &budget);
+        let shared = shared_cells(&found.page(0, usize::MAX).0);
+        let mut copying = Grouping::new(Wanted::ALL, &budget);
+        let in_parts = budget.held();
+        copying.add(0, &series, &query, None).unwrap();
+        let copied = copying.finish().unwrap();
+        let of_copies = budget.held() - in_parts;
+        drop((found, copied));
+        (shared, in_parts, of_copies)
+    };
+    let (shared, in_parts, of_copies) = held(&store);
+    assert!(
+        shared > 600 && in_parts < of_copies,
+        "{shared} {in_parts} {of_copies}"
+    );
+    // A late row in each block.
+    let late = (4_000..ROWS).step_by(8_192);
+    seal(&mut store, 2, late.map(|second| second * SECOND_NS + 1), &mut rng);
+    let (shared, in_parts, of_copies) = held(&store);
+    assert_eq!(shared, 0);
+    assert!(
+        in_parts <= of_copies + of_copies / 8,
+        "{in_parts} against {of_copies}"
+    );
+}
+
+#[test]
+fn cells_with_few_of_many_fields_are_copied() {
+    const FEW: u16 = 40;
+    let (mut store, mut writer, mut bytes) = (Store::new(), RowsWriter::new(), Vec::new());
+    for second in 0..20_000 {
+        writer.begin(1);
+        writer.number(0, second as f64, 0);
+        writer.number(1 + (second / 600 % i64::from(FEW)) as u16, 1.0, 0);
+        writer.commit(second * SECOND_NS);
+    }
+    writer.encode(&mut bytes);
+    let mut rows = Store::new();
+    rows.apply(&bytes, 1, &[]).unwrap();
+    let checkpoint = rows.begin_checkpoint().unwrap();
+    let segment = SegmentWriter::of_bucket(1, |segment| checkpoint.write(segment)).unwrap();
+    let file = SegmentFile::open(1, Arc::new(segment)).unwrap();
+    store.add_segment(file.part(1).unwrap().unwrap());
+    let view = store.view();
+    let series = view.series(1).unwrap();
+    let all: Vec<u16> = (0..=FEW).collect();
+    for (fields, is_shared) in [(&all[..], false), (&all[..1], true)] {
+        let query = GroupQuery {
+            fields,
+            ..query((i64::MIN, i64::MAX), Unit::Minute)
+        };
+        let budget = Budget::unlimited();
+        let found = in_parts(&series, &query, (usize::MAX, false), &budget);
+        let (parts, _) = found.page(0, usize::MAX);
+        assert_eq!(shared_cells(&parts) > 0, is_shared, "{} fields", fields.len());
+        assert_alike(&cells_of(&parts), &all_copied(&series, &query), "sparse fields");
+    }
 }

@@ -26,6 +26,7 @@ struct OperationCounts {
     merges_of_all: u32,
     expired_rows_merged: u32,
     files_removed: usize,
+    cells_shared: usize,
 }
 
 struct World {
@@ -245,6 +246,11 @@ fn stores_agree_with_their_models() {
         world.buckets.iter_mut().for_each(Bucket::check_stats);
         world.merge(true, &mut done);
         world.buckets.iter_mut().for_each(Bucket::check_rows);
+        done.cells_shared += world
+            .buckets
+            .iter()
+            .map(|bucket| bucket.cells_shared)
+            .sum::<usize>();
     }
     println!("{done:?}");
     if fixed.is_none() {
@@ -254,6 +260,7 @@ fn stores_agree_with_their_models() {
             merges_of_all,
             expired_rows_merged,
             files_removed,
+            cells_shared,
         } = done;
         let fewest = [
             checkpoints_of_several,
@@ -263,5 +270,6 @@ fn stores_agree_with_their_models() {
         ];
         assert!(fewest.iter().all(|count| *count > 10), "{fewest:?}");
         assert!(files_removed > 10, "{files_removed}");
+        assert!(cells_shared > 100, "{cells_shared}");
     }
 }

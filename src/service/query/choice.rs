@@ -84,17 +84,10 @@ impl Plan {
         reached: &FoundSeries,
         stop: &Stop,
     ) -> Result<Option<Grouping>, ServiceError> {
-        let zone = self.zone(reached)?;
-        if let Some((aggregations, group_by)) = &self.input.grouping {
-            return Ok(Some(Grouping {
-                aggregations: aggregations.clone(),
-                step: group_by.step(),
-                step_name: Cow::Owned(group_by.as_str().to_owned()),
-                zone,
-                chosen: None,
-                shares: false,
-            }));
+        if let Some(requested) = self.requested_grouping(reached)? {
+            return Ok(Some(requested));
         }
+        let zone = self.zone(reached)?;
         let chosen = match self.input.max_points {
             Some(points_max) => self.fitting(reached, points_max, zone.as_ref(), stop)?,
             None => self.downsampling(reached, stop.budget())?,
@@ -106,6 +99,21 @@ impl Plan {
             zone,
             chosen: Some(chosen),
             shares: self.input.max_points.is_some(),
+        }))
+    }
+
+    /// The grouping that the query asks for. It does not depend on the groups of the series.
+    pub(super) fn requested_grouping(&self, reached: &FoundSeries) -> Result<Option<Grouping>, ServiceError> {
+        let Some((aggregations, group_by)) = &self.input.grouping else {
+            return Ok(None);
+        };
+        Ok(Some(Grouping {
+            aggregations: aggregations.clone(),
+            step: group_by.step(),
+            step_name: Cow::Owned(group_by.as_str().to_owned()),
+            zone: self.zone(reached)?,
+            chosen: None,
+            shares: false,
         }))
     }
 

@@ -31,7 +31,6 @@ pub struct Groups<'a> {
 
 /// The groups, in order.
 pub(super) struct GroupRows<'a> {
-    /// None of them is empty.
     pub(super) parts: Vec<RowsPart<'a>>,
     /// The groups of series by their numbers.
     pub(super) groups: &'a [SeriesGroup],

@@ -379,15 +379,26 @@ impl Rest {
         if is_short && plan.selects_many(&self.indexed.view) {
             return Ok(Step::Long);
         }
-        let mut reached = plan.reach(&self.indexed, plan.range_ns, stop.budget())?;
-        let grouping = match self.progress.is_at_beginning() {
-            true if is_short && plan.counts_many(&reached) => return Ok(Step::Long),
-            true => plan.grouping(&reached, stop)?,
-            // Groups are always a single piece.
-            false => None,
+        let mut reached = plan.find(&self.indexed, plan.range_ns, stop.budget())?;
+        // The selection is repeated in the long turn, so that no memory of the store is held while waiting.
+        let is_long = |grouping: Option<&Grouping>, reached: &Reached<'_>| match is_short {
+            true => plan.is_long(grouping, reached, &self.progress, stop.budget()),
+            false => Ok(false),
         };
-        if is_short && plan.is_long(grouping.as_ref(), &reached, &self.progress, stop.budget())? {
-            // The selection is repeated in the long turn, so that no memory of the store is held while waiting.
+        // Requested groups are estimated before they are made, for which the values of dimensions are read.
+        let requested = plan.requested_grouping(&reached)?;
+        if requested.is_some() && is_long(requested.as_ref(), &reached)? {
+            return Ok(Step::Long);
+        }
+        plan.group(&mut reached, &self.indexed)?;
+        let grouping = match requested {
+            Some(requested) => Some(requested),
+            // Groups are always a single piece.
+            None if !self.progress.is_at_beginning() => None,
+            None if is_short && plan.counts_many(&reached) => return Ok(Step::Long),
+            None => plan.grouping(&reached, stop)?,
+        };
+        if plan.input.grouping.is_none() && is_long(grouping.as_ref(), &reached)? {
             return Ok(Step::Long);
         }
         let (bytes, progress, _answer_held) = match &grouping {

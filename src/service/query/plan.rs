@@ -60,7 +60,7 @@ pub(super) struct Resolved {
 /// The selected series that may have points in the range. Nothing is kept of others.
 pub(super) struct Reached<'b> {
     pub(super) found: FoundSeries,
-    _held: Held<'b>,
+    held: Held<'b>,
 }
 
 /// Series in groups.
@@ -199,6 +199,18 @@ impl Plan {
         range_ns: (i64, i64),
         budget: &'b Budget,
     ) -> Result<Reached<'b>, ServiceError> {
+        let mut reached = self.find(indexed, range_ns, budget)?;
+        self.group(&mut reached, indexed)?;
+        Ok(reached)
+    }
+
+    /// The same without groups.
+    pub(super) fn find<'b>(
+        &self,
+        indexed: &IndexedView,
+        range_ns: (i64, i64),
+        budget: &'b Budget,
+    ) -> Result<Reached<'b>, ServiceError> {
         let (view, filters) = (&indexed.view, &self.input.dimensions);
         let mut held = budget.hold();
         let mut series = Vec::new();
@@ -245,9 +257,16 @@ impl Plan {
             }
         }
         series.sort_unstable_by_key(|it| (it.source.id, it.series.ordinal));
-        let groups = self.groups_of(&mut series, indexed, &mut held)?;
+        let groups = Vec::new();
         let found = FoundSeries { series, groups };
-        Ok(Reached { found, _held: held })
+        Ok(Reached { found, held })
+    }
+
+    /// Assigns the series to groups.
+    pub(super) fn group(&self, reached: &mut Reached<'_>, indexed: &IndexedView) -> Result<(), ServiceError> {
+        let FoundSeries { series, groups } = &mut reached.found;
+        *groups = self.groups_of(series, indexed, &mut reached.held)?;
+        Ok(())
     }
 
     /// Index of the schema of a source.

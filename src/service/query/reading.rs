@@ -167,8 +167,9 @@ impl Plan {
     ) -> Result<GroupedParts<'b>, ServiceError> {
         let series = reading.reached.series.as_slice();
         // Shares are added to the cells of the other fields.
-        let is_alone = |it: &ReachedSeries| reading.coverage.by_schema[it.schema].shares.ordinals.is_empty();
-        if !matches!(series, [only] if is_alone(only)) {
+        let has_no_shares =
+            |it: &ReachedSeries| reading.coverage.by_schema[it.schema].shares.ordinals.is_empty();
+        if !matches!(series, [only] if has_no_shares(only)) {
             let found = self.cells(reading, wanted, stop)?;
             return Ok(GroupedParts::of(found, wanted.descending, stop.budget()));
         }

@@ -35,11 +35,17 @@ fn query_both_layouts(bucket: &Bucket, body: &Value) -> Value {
         );
     }
     for (field, values) in columns["values"].as_object().unwrap() {
-        assert_eq!(
-            *values,
-            Value::from(nulls(&format!("/values/{field}"))),
-            "{field} of {body}"
+        // With several aggregations, each has an array.
+        let arrays = values.as_object().map_or_else(
+            || vec![(format!("/values/{field}"), values)],
+            |arrays| {
+                let of = |name| format!("/values/{field}/{name}");
+                arrays.iter().map(|(name, values)| (of(name), values)).collect()
+            },
         );
+        for (pointer, values) in arrays {
+            assert_eq!(*values, Value::from(nulls(&pointer)), "{pointer} of {body}");
+        }
     }
     for (field, stats) in columns["stats"].as_object().into_iter().flatten() {
         for (name, values) in stats.as_object().unwrap() {
@@ -162,6 +168,7 @@ fn minutes_of_many_points_are_the_same_in_both_layouts() {
         for more in [
             json!({"sort": "desc", "offset": 7, "limit": 333}),
             json!({"mergeSources": true, "offset": 130, "limit": 100}),
+            json!({"aggregation": ["min", "count", "avg"], "limit": 400}),
             json!({"sort": "desc", "filters": {"startTime": range[0], "endTime": range[1]}}),
         ] {
             query_both_layouts(&bucket, &body(more));

@@ -25,6 +25,8 @@ pub(super) struct Bucket {
     /// Sequences of expired points.
     pub(super) gone: HashSet<u64>,
     sealing: Vec<Seal>,
+    /// Cells of answers that were shared with the store's cache.
+    pub(super) cells_shared: usize,
 }
 
 impl Bucket {
@@ -42,6 +44,7 @@ impl Bucket {
             expired: Vec::new(),
             gone: HashSet::new(),
             sealing: Vec::new(),
+            cells_shared: 0,
         }
     }
 

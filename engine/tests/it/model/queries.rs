@@ -169,7 +169,7 @@ impl Bucket {
                 metadata,
             };
             compare(&groups, &self.naive.groups(&filter, step, &fields), fields.len());
-            compare_page(series, &query, &mut self.rng);
+            self.cells_shared += compare_page(series, &query, &mut self.rng);
             merged.add(0, series, &query, None).unwrap();
         }
         let filter = Filter {

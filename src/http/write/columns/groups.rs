@@ -1,5 +1,6 @@
-//! Groups in columns. The values of a group are stored together, so that each group is visited once, and adds to the
-//! texts of all arrays: to visit the groups once for each array would read all of them from memory again.
+//! Groups in columns. Where the values of a group are stored together, each group is visited once, and adds to the texts
+//! of all arrays: to visit the groups once for each array would read all of them from memory again. Where they are stored
+//! by fields, array by array is written.
 
 use std::mem::take;
 use std::sync::Arc;

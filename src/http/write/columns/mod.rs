@@ -1,5 +1,6 @@
 //! Writes the answer of a query in columns: one array for each member, for programs and charts. Missing values are null.
-//! Points are stored in columns, and are written array by array; groups are stored row by row (`groups`).
+//! Points are stored in columns, and are written array by array; groups are stored row by row or in columns
+//! (`groups`).
 
 mod groups;
 mod texts;

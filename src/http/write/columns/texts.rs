@@ -1,4 +1,4 @@
-//! The text of an array that is written beside others, row by row.
+//! The text of an array that is written beside others: row by row, or many rows at once.
 
 use crate::error::ServiceError;
 use crate::service::query::{Answer, Held};
@@ -73,7 +73,8 @@ impl<'b> ArrayText<'b> {
                 self.fill(row)?;
             }
             if self.text.capacity() - self.text.len() <= ENTRY_BYTES {
-                self.held.reserve(&mut self.text, ENTRIES * ENTRY_BYTES)?;
+                let entries = ENTRIES.min(self.rows.saturating_sub(row)).max(1);
+                self.held.reserve(&mut self.text, entries * (ENTRY_BYTES + 1))?;
             }
             write(entry, &mut self.text);
             self.text.push(b',');

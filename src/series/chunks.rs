@@ -1,0 +1,67 @@
+//! A set of series in the chunks of the ledger's entries. A posting is in one chunk, so that comparing it with that chunk
+//! of the set takes the same time however many chunks there are.
+
+use roaring::RoaringBitmap;
+
+use super::entries::{CHUNK_BITS, chunk_of};
+
+pub(super) struct Chunks<'a> {
+    all: &'a RoaringBitmap,
+    first: u16,
+    /// From the first one on; made when they are first needed.
+    chunks: Vec<Option<RoaringBitmap>>,
+}
+
+impl<'a> Chunks<'a> {
+    pub(super) fn of(all: &'a RoaringBitmap) -> Self {
+        let [first, last] = [all.min(), all.max()].map(|end| chunk_of(end.unwrap_or_default()));
+        Chunks {
+            all,
+            first,
+            chunks: vec![None; usize::from(last - first) + 1],
+        }
+    }
+
+    /// The part of the set that has all series which it shares with a posting.
+    pub(super) fn around(&mut self, posting: &RoaringBitmap) -> &RoaringBitmap {
+        let [first, last] = [posting.min(), posting.max()].map(|end| chunk_of(end.unwrap_or_default()));
+        let index = usize::from(first.wrapping_sub(self.first));
+        match self.chunks.get_mut(index).filter(|_| first == last) {
+            Some(chunk) => chunk.get_or_insert_with(|| {
+                let start = u32::from(first) << CHUNK_BITS;
+                let mut ordinals = RoaringBitmap::new();
+                ordinals.insert_range(start..=start | ((1 << CHUNK_BITS) - 1));
+                ordinals & self.all
+            }),
+            None => self.all,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_posting_shares_with_the_set_is_in_the_part_around_it() {
+        let seed = fastrand::u64(..);
+        println!("seed {seed}");
+        let mut rng = fastrand::Rng::with_seed(seed);
+        for _ in 0..200 {
+            let base = [0, 1 << 30, u32::MAX - (5 << CHUNK_BITS)][rng.usize(0..3)];
+            let mut set = |count: usize, chunks: u32| -> RoaringBitmap {
+                let start = base + (rng.u32(0..3) << CHUNK_BITS);
+                (0..rng.usize(0..count))
+                    .map(|_| start + rng.u32(0..chunks << CHUNK_BITS))
+                    .collect()
+            };
+            let all = set(1_000, 2);
+            let mut chunks = Chunks::of(&all);
+            for _ in 0..8 {
+                for posting in [set(500, 1), set(500, 2), &all - set(100, 1)] {
+                    assert_eq!(&posting & chunks.around(&posting), &posting & &all);
+                }
+            }
+        }
+    }
+}
