@@ -74,18 +74,17 @@ impl Ledger {
         loop {
             let places = parts.iter().filter_map(Part::place);
             let Some(place) = places.min() else { return Ok(()) };
-            let mut newest = None;
-            for part in &mut parts {
-                if part.place() == Some(place) {
-                    newest = part.next.map(|entry| (part.run, entry));
-                    part.advance(range.end())?;
-                }
-            }
-            if let Some((run, entry)) = newest {
+            let is_at = |part: &Part<'_>| part.place() == Some(place);
+            let newest = parts.iter().rfind(|part| is_at(part));
+            if let Some((run, entry)) = newest.and_then(|part| Some((part.run, part.next?))) {
                 let payload = run.payload(&entry)?;
                 if !payload.is_empty() && !each(place, payload)? {
                     return Ok(());
                 }
+            }
+            // Not before: an early end reads no further entry.
+            for part in parts.iter_mut().filter(|part| is_at(part)) {
+                part.advance(range.end())?;
             }
         }
     }
@@ -125,7 +124,7 @@ impl Part<'_> {
         self.next.as_ref().map(Entry::place)
     }
 
-    /// Reads the next entry, if its place is not behind this one.
+    /// Moves to the next entry; there is none once it lies behind `last`.
     fn advance(&mut self, last: &Place) -> Result<(), LedgerError> {
         let number = self.numbers.next();
         let entry = number.map(|number| self.entries.get(number)).transpose()?;

@@ -1,5 +1,5 @@
-//! A set of series in the chunks of the ledger's entries. A posting is in one chunk, so that comparing it with that chunk
-//! of the set takes the same time however many chunks there are.
+//! A set of series in the chunks of the ledger's entries. A posting is in one chunk, and is compared with that chunk of
+//! the set alone.
 
 use roaring::RoaringBitmap;
 
@@ -22,7 +22,7 @@ impl<'a> Chunks<'a> {
         }
     }
 
-    /// The part of the set that has all series which it shares with a posting.
+    /// A part of the set with the same intersection with this posting.
     pub(super) fn around(&mut self, posting: &RoaringBitmap) -> &RoaringBitmap {
         let [first, last] = [posting.min(), posting.max()].map(|end| chunk_of(end.unwrap_or_default()));
         let index = usize::from(first.wrapping_sub(self.first));
@@ -59,7 +59,13 @@ mod tests {
             let mut chunks = Chunks::of(&all);
             for _ in 0..8 {
                 for posting in [set(500, 1), set(500, 2), &all - set(100, 1)] {
-                    assert_eq!(&posting & chunks.around(&posting), &posting & &all);
+                    let around = chunks.around(&posting);
+                    assert_eq!(&posting & around, &posting & &all);
+                    let ends = |set: &RoaringBitmap| [set.min(), set.max()].map(|end| end.map(chunk_of));
+                    let ([first, last], [least, greatest]) = (ends(&posting), ends(&all));
+                    if first == last && least <= first && last <= greatest && !around.is_empty() {
+                        assert_eq!(ends(around), [first, last], "one chunk");
+                    }
                 }
             }
         }

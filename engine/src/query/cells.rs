@@ -135,6 +135,12 @@ impl<'b, C: Content> Cells<'b, C> {
         }
     }
 
+    /// Maximum number of cells before those that are not wanted are dropped: a quarter beyond the wanted number, so that the
+    /// cost of sorting is a small constant per cell.
+    pub(super) fn kept_max(wanted: Wanted) -> usize {
+        wanted.rows_max.saturating_add(wanted.rows_max / 4 + 64)
+    }
+
     /// Whether a cell may still be among the wanted ones.
     #[inline]
     pub(super) fn admits(&self, start_ns: i64, source: u32) -> bool {
@@ -295,9 +301,7 @@ impl<'b, C: Content> Cells<'b, C> {
             self.current = found;
             return Ok(true);
         }
-        // At a quarter beyond the wanted number, so that the cost of sorting is a small constant per cell.
-        let settle_at = self.wanted.rows_max.saturating_add(self.wanted.rows_max / 4 + 64);
-        if self.cells.len() >= settle_at {
+        if self.cells.len() >= Self::kept_max(self.wanted) {
             self.settle();
         }
         self.make_room()?;

@@ -297,7 +297,7 @@ impl<'b> Walk<'_, 'b> {
         let are_steps = LocalStep::from(level) == self.query.step;
         let shared = match shared {
             Some(shared) if are_steps => {
-                shared.share((starts_ns, columns), cells.clone(), self.source, copied)?
+                shared.share((starts_ns, columns), cells.clone(), self.source, copied)
             }
             _ => None,
         };

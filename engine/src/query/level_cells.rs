@@ -3,8 +3,8 @@
 //! takes longer than everything else.
 //!
 //! The first and the last cell of a block are copied, because its neighbours may have rows in them. So are cells that
-//! are not behind those that were shared before, in the requested order, and those that take less memory as copies,
-//! because few of them have all fields. Rows that arrived out of order may be copied into the midst of shared cells; this
+//! are not behind those that were shared before, in the requested order, and those that take less memory as copies:
+//! because few of them have all fields, or because few are wanted. Rows that arrived out of order may be copied into the midst of shared cells; this
 //! is found at the end, and those cells are copied then.
 
 use std::ops::Range;
@@ -71,7 +71,8 @@ impl LevelCells {
     }
 }
 
-/// The cells that are shared with the cache, in the requested order. They do not overlap.
+/// The cells that are not copied, in the requested order. They do not overlap. Usually they are shared with the cache; a
+/// level with many cells is decoded for the result alone.
 pub(super) struct Shared<'b> {
     levels: Vec<LevelCells>,
     /// Number of all their cells.
@@ -89,19 +90,16 @@ impl<'b> Shared<'b> {
     }
 
     /// Shares cells of a level, but for the first and the last, and returns which; none if all have to be copied. A result
-    /// may have as many shared cells as are wanted, and as many copied ones.
-    ///
-    /// # Errors
-    /// [`EngineError::OverBudget`]; copies would have needed more.
+    /// has at most as many shared cells as are wanted, and those of one more level, besides its copied ones.
     pub(super) fn share(
         &mut self,
         (starts_ns, columns): (&Arc<[i64]>, &[NumberedCells]),
         cells: Range<usize>,
         source: u32,
         copied: &mut Cells<'_>,
-    ) -> Result<Option<Range<usize>>, EngineError> {
+    ) -> Option<Range<usize>> {
         if cells.len() < CELLS_MIN {
-            return Ok(None);
+            return None;
         }
         let shared = cells.start + 1..cells.end - 1;
         // A block may have columns without values.
@@ -118,11 +116,11 @@ impl<'b> Shared<'b> {
         let have_values = present.contains(&shared.len());
         let are_ordered = level.columns.is_sorted_by(|one, other| one.0 < other.0);
         let bytes = level.bytes();
-        if !have_values
-            || !are_ordered
-            || bytes > Cell::<Aggregate>::bytes_of(shared.len(), present.iter().sum())
-        {
-            return Ok(None);
+        // Of copies, those that turn out not to be wanted are dropped.
+        let kept = shared.len().min(Cells::<Aggregate>::kept_max(copied.wanted));
+        let kept_fields = present.iter().sum::<usize>() * kept / shared.len();
+        if !have_values || !are_ordered || bytes > Cell::<Aggregate>::bytes_of(kept, kept_fields) {
+            return None;
         }
         let wanted = copied.wanted;
         let (first_ns, last_ns) = level.ends_ns();
@@ -132,17 +130,16 @@ impl<'b> Shared<'b> {
             false => before.1 < first_ns,
         });
         let are_wanted = copied.admits(first_ns, source) && copied.admits(last_ns, source);
-        if !is_behind || !are_wanted {
-            return Ok(None);
+        if !is_behind || !are_wanted || self.held.grow(bytes).is_err() {
+            return None;
         }
-        self.held.grow(bytes)?;
         self.levels.push(level);
         self.count += shared.len();
         if self.count >= wanted.rows_max {
             let end_ns = if wanted.descending { first_ns } else { last_ns };
             copied.limit((end_ns, source));
         }
-        Ok(Some(shared))
+        Some(shared)
     }
 
     /// Copies the levels that have copied cells between their first and their last one.
@@ -177,7 +174,7 @@ impl<'b> Shared<'b> {
     }
 }
 
-/// The cells of a result: some are copied, some shared with the cache.
+/// The cells of a result: some are copied, some used where they are stored.
 pub struct GroupedParts<'b> {
     copied: Vec<Cell>,
     shared: Vec<LevelCells>,
@@ -307,8 +304,8 @@ impl<'b> GroupedParts<'b> {
         }
     }
 
-    /// At most `limit` cells behind the first `offset`, and whether more follow. [`Wanted::rows_max`] must have been at
-    /// least one more than both.
+    /// At most `limit` cells behind the first `offset`, and whether more follow. [`Wanted::rows_max`] should be at least
+    /// `offset + limit + 1`; otherwise it may be false although more cells follow.
     pub fn page(&self, offset: usize, limit: usize) -> (Vec<CellsPart<'_>>, bool) {
         let (mut page, mut more) = (Vec::new(), false);
         let (mut skip, mut rest) = (offset, limit);

@@ -2,6 +2,7 @@
 
 mod answers;
 mod fixture;
+mod keyed;
 mod model;
 mod objects;
 mod run;

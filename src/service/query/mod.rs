@@ -380,14 +380,14 @@ impl Rest {
             return Ok(Step::Long);
         }
         let mut reached = plan.find(&self.indexed, plan.range_ns, stop.budget())?;
-        // The selection is repeated in the long turn, so that no memory of the store is held while waiting.
         let is_long = |grouping: Option<&Grouping>, reached: &Reached<'_>| match is_short {
             true => plan.is_long(grouping, reached, &self.progress, stop.budget()),
             false => Ok(false),
         };
-        // Requested groups are estimated before they are made, for which the values of dimensions are read.
+        // To assign series to groups reads the values of dimensions, so a requested grouping is estimated before.
         let requested = plan.requested_grouping(&reached)?;
         if requested.is_some() && is_long(requested.as_ref(), &reached)? {
+            // The selection is repeated in the long turn, so that no memory of the store is held while waiting.
             return Ok(Step::Long);
         }
         plan.group(&mut reached, &self.indexed)?;

@@ -204,7 +204,7 @@ impl Plan {
         Ok(reached)
     }
 
-    /// The same without groups.
+    /// The same, sorted by source and ordinal; there are no groups until [`Plan::group`] is called.
     pub(super) fn find<'b>(
         &self,
         indexed: &IndexedView,

@@ -174,10 +174,20 @@ impl Plan {
             return Ok(GroupedParts::of(found, wanted.descending, stop.budget()));
         }
         let mut cells = Cells::in_parts(wanted, stop.budget());
-        self.add_series(&mut cells, reading, [series], &|| stop.now())?;
-        let found = cells.finish_parts()?;
-        stop.touched(found.touched);
-        Ok(found)
+        let added = self.add_series(&mut cells, reading, [series], &|| stop.now());
+        let found = added.and_then(|()| Ok(cells.finish_parts()?));
+        match found {
+            // Copies may take less, if many are not wanted or rows overlap.
+            Err(error) if error.kind == ErrorKind::Validation => {
+                let found = self.cells(reading, wanted, stop)?;
+                Ok(GroupedParts::of(found, wanted.descending, stop.budget()))
+            }
+            found => {
+                let found = found?;
+                stop.touched(found.touched);
+                Ok(found)
+            }
+        }
     }
 
     /// `None` if one thread has to read all: there is nothing to divide or nobody to help, or what the threads hold

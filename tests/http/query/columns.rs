@@ -56,11 +56,13 @@ fn query_both_layouts(bucket: &Bucket, body: &Value) -> Value {
             );
         }
     }
-    let fields = data
-        .iter()
-        .flat_map(|row| row["values"].as_object().unwrap().keys());
-    for field in fields {
-        assert!(columns["values"].get(field).is_some(), "{field} has a column");
+    let fields = data.iter().flat_map(|row| row["values"].as_object().unwrap());
+    for (field, value) in fields {
+        let column = columns["values"].get(field);
+        let column = column.unwrap_or_else(|| panic!("{field} has a column"));
+        for aggregation in value.as_object().into_iter().flat_map(|values| values.keys()) {
+            assert!(column.get(aggregation).is_some(), "{field} has {aggregation}");
+        }
     }
     columns.clone()
 }
