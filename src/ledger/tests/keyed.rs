@@ -14,6 +14,7 @@ use crate::ids::ObjectId;
 use crate::ledger::{Keep, LedgerError, LedgerFiles, NewEntry};
 
 type Place = (i64, ObjectId);
+type Found = Vec<(Place, Vec<u8>)>;
 
 const STREAM: Stream = Stream::Catalog;
 
@@ -44,8 +45,8 @@ fn within(
     owner: ObjectId,
     (first, last): (Place, Place),
     most: usize,
-) -> (Vec<(Place, Vec<u8>)>, Result<(), LedgerError>) {
-    let mut found = Vec::new();
+) -> (Found, Result<(), LedgerError>) {
+    let mut found = Found::new();
     let ended = files
         .ledger()
         .for_each_within(STREAM, owner, first..=last, |place, payload| {

@@ -108,7 +108,7 @@ pub struct GroupsPart<'g, 'a> {
 
 impl<'g, 'a> GroupsPart<'g, 'a> {
     /// Number of groups.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.part.len()
     }
 

@@ -114,7 +114,7 @@ impl<'a, 'b> FieldTexts<'a, 'b> {
                     }
                 }
             }
-            before += part.len();
+            before += part.count();
         }
         Ok(texts)
     }

@@ -3,12 +3,10 @@
 use crate::error::ServiceError;
 use crate::service::query::{Answer, Held};
 
-/// Capacity reserved before each entry; most fit.
+/// Capacity that there is before each entry; most fit.
 const ENTRY_BYTES: usize = 32;
-/// So many short entries get their capacity at once.
+/// So many entries show how much capacity the others need.
 const ENTRIES: usize = 64;
-/// Capacity reserved for each row at first; most entries take as much or more.
-const ROW_BYTES: usize = 4;
 
 const NULL: &[u8] = b"null,";
 
@@ -46,10 +44,10 @@ impl<'b> ArrayText<'b> {
     #[inline]
     pub(super) fn put(&mut self, row: usize, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), ServiceError> {
         debug_assert!(row >= self.entries, "one entry for each row");
-        if self.entries < row || self.text.is_empty() {
+        if self.entries < row {
             self.fill(row)?;
         }
-        self.held.reserve(&mut self.text, ENTRY_BYTES)?;
+        self.make_room()?;
         write(&mut self.text);
         self.text.push(b',');
         // A larger entry has grown the text itself.
@@ -69,13 +67,10 @@ impl<'b> ArrayText<'b> {
         write: impl Fn(T, &mut Vec<u8>),
     ) -> Result<(), ServiceError> {
         for (row, entry) in entries {
-            if self.entries < row || self.text.is_empty() {
+            if self.entries < row {
                 self.fill(row)?;
             }
-            if self.text.capacity() - self.text.len() <= ENTRY_BYTES {
-                let entries = ENTRIES.min(self.rows.saturating_sub(row)).max(1);
-                self.held.reserve(&mut self.text, entries * (ENTRY_BYTES + 1))?;
-            }
+            self.make_room()?;
             write(entry, &mut self.text);
             self.text.push(b',');
             self.entries = row + 1;
@@ -83,11 +78,23 @@ impl<'b> ArrayText<'b> {
         Ok(())
     }
 
+    /// Makes room for another entry and the comma behind it. Once there are some, it is made for all that follow, if these
+    /// are as long as those before on average; not for long texts, whose lengths differ.
+    #[inline]
+    fn make_room(&mut self) -> Result<(), ServiceError> {
+        if self.text.capacity() - self.text.len() <= ENTRY_BYTES {
+            let following = self.rows.saturating_sub(self.entries).max(1);
+            let bytes = match self.entries {
+                0..ENTRIES => following.min(ENTRIES) * (ENTRY_BYTES + 1),
+                entries => following * (self.text.len() / entries + 1).min(ENTRY_BYTES),
+            };
+            self.held.reserve(&mut self.text, bytes.max(ENTRY_BYTES + 1))?;
+        }
+        Ok(())
+    }
+
     /// Adds null for each row before this one that has no entry.
     fn fill(&mut self, row: usize) -> Result<(), ServiceError> {
-        if self.text.is_empty() {
-            self.held.reserve(&mut self.text, self.rows * ROW_BYTES)?;
-        }
         let missing = row.saturating_sub(self.entries);
         self.held.reserve(&mut self.text, missing * NULL.len())?;
         (0..missing).for_each(|_| self.text.extend_from_slice(NULL));
