@@ -4,8 +4,8 @@
 //!
 //! The first and the last cell of a block are copied, because its neighbours may have rows in them. So are cells that
 //! are not behind those that were shared before, in the requested order, and those that take less memory as copies:
-//! because few of them have all fields, or because few are wanted. Rows that arrived out of order may be copied into the midst of shared cells; this
-//! is found at the end, and those cells are copied then.
+//! because few of them have all fields, or because few are wanted. Rows that arrived out of order may be copied into the
+//! midst of shared cells; this is found at the end, and those cells are copied then.
 
 use std::ops::Range;
 use std::sync::Arc;
