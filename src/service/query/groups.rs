@@ -151,20 +151,52 @@ pub struct GroupColumns<'g, 'a> {
 }
 
 impl<'g, 'a> GroupColumns<'g, 'a> {
-    /// The index of each field among the names of the schema, and its values with the indexes of their groups.
-    pub fn fields(
-        &self,
-    ) -> impl Iterator<Item = (u32, impl Iterator<Item = (usize, GroupField<'a>)> + Clone)> {
+    /// The fields.
+    pub fn fields(&self) -> impl Iterator<Item = GroupColumn<'g>> {
         let (cells, numbers) = (self.cells, self.groups.numbers());
         cells.level.columns().map(move |(number, aggregates)| {
             let (index, kind) = numbers.field_of(self.schema, number);
-            let of_group = move |group| {
-                let aggregate = &aggregates[cells.cell(group)];
-                let field = GroupField::of_cell(index, kind, aggregate, 0);
-                (aggregate.count > 0).then_some((group, field))
-            };
-            (index, (0..cells.len()).filter_map(of_group))
+            GroupColumn {
+                index,
+                kind,
+                aggregates,
+                cells,
+            }
         })
+    }
+}
+
+/// A field of consecutive groups.
+pub struct GroupColumn<'g> {
+    /// Its index among the names of the schema.
+    pub index: u32,
+    kind: FieldType,
+    /// In all cells of the level.
+    aggregates: &'g [Aggregate],
+    cells: &'g CellsOfLevel<'g>,
+}
+
+impl<'g> GroupColumn<'g> {
+    /// Number of groups.
+    pub fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// Whether there are no groups.
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
+    /// Whether any of the groups has the field.
+    pub fn has_values(&self) -> bool {
+        (0..self.len()).any(|group| self.field(group).is_some())
+    }
+
+    /// The field in a group, if that has it.
+    #[inline]
+    pub fn field(&self, group: usize) -> Option<GroupField<'g>> {
+        let aggregate = &self.aggregates[self.cells.cell(group)];
+        (aggregate.count > 0).then(|| GroupField::of_cell(self.index, self.kind, aggregate, 0))
     }
 }
 

@@ -57,7 +57,7 @@ pub use export::{
 pub use expression::{Expression, NamedExpression};
 pub use fill::Fill;
 pub use group_by::{GroupBy, length_seconds};
-pub use groups::{GroupColumns, GroupField, GroupRow, GroupValue, Groups, GroupsPart};
+pub use groups::{GroupColumn, GroupColumns, GroupField, GroupRow, GroupValue, Groups, GroupsPart};
 pub(in crate::service) use result::metadata_of;
 pub use result::{FieldNames, PageInfo, Points, QueryResult, Run, RunExpression, WriteResult};
 pub use series_groups::DimensionValue;

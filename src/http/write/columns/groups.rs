@@ -11,7 +11,7 @@ use crate::error::ServiceError;
 use crate::http::write::{QueryMetadata, write_dimension, write_quoted, write_value};
 use crate::ingest::json::write_number;
 use crate::service::query::{
-    Aggregations, Answer, FieldNames, GroupColumns, GroupField, GroupRow, Groups, Held,
+    Aggregations, Answer, FieldNames, GroupColumn, GroupColumns, GroupField, GroupRow, Groups, Held,
 };
 use crate::timestamp::TimestampFormatter;
 
@@ -151,15 +151,13 @@ impl<'a, 'b> FieldTexts<'a, 'b> {
         has_stats: bool,
         answer: &Answer<'b>,
     ) -> Result<(), ServiceError> {
-        for (index, values) in columns.fields() {
-            if values.clone().next().is_none() {
-                continue;
-            }
-            let values = values.map(|(row, field)| (before + row, field));
-            let text = self.field(columns.schema, index, groups, answer)?;
-            text.add_column(values.clone(), groups.aggregations)?;
-            if has_stats {
-                text.add_stats_column(values, groups, answer)?;
+        for column in columns.fields() {
+            if column.has_values() {
+                let text = self.field(columns.schema, column.index, groups, answer)?;
+                text.add_column(before, &column, groups.aggregations)?;
+                if has_stats {
+                    text.add_stats_column(before, &column, groups, answer)?;
+                }
             }
         }
         Ok(())
@@ -284,19 +282,24 @@ impl<'b> FieldText<'b> {
         Ok(())
     }
 
-    /// The same for values of several rows, each of which is a number.
-    fn add_column<'v>(
+    /// The same for a field of consecutive groups, whose values are numbers, behind this number of others.
+    fn add_column(
         &mut self,
-        values: impl Iterator<Item = (usize, GroupField<'v>)> + Clone,
+        before: usize,
+        column: &GroupColumn<'_>,
         aggregations: &Aggregations,
     ) -> Result<(), ServiceError> {
+        let are_several = matches!(aggregations, Aggregations::Several(_));
         for (index, (text, aggregation)) in self.values.iter_mut().zip(aggregations.all()).enumerate() {
-            let of_aggregation =
-                |(row, field): (usize, GroupField<'v>)| match field.value(index, *aggregation) {
-                    None if matches!(aggregations, Aggregations::Several(_)) => None,
-                    value => Some((row, value)),
+            for group in 0..column.len() {
+                let Some(field) = column.field(group) else {
+                    continue;
                 };
-            text.put_short(values.clone().filter_map(of_aggregation), write_value)?;
+                let value = field.value(index, *aggregation);
+                if value.is_some() || !are_several {
+                    text.put_short(before + group, |out| write_value(value, out))?;
+                }
+            }
         }
         Ok(())
     }
@@ -312,16 +315,19 @@ impl<'b> FieldText<'b> {
         texts.try_for_each(|(text, stat)| text.put(row, |out| write_number(stat, out)))
     }
 
-    fn add_stats_column<'v>(
+    fn add_stats_column(
         &mut self,
-        values: impl Iterator<Item = (usize, GroupField<'v>)> + Clone,
+        before: usize,
+        column: &GroupColumn<'_>,
         groups: &Groups<'_>,
         answer: &Answer<'b>,
     ) -> Result<(), ServiceError> {
         for (index, text) in self.stats(groups, answer).iter_mut().enumerate() {
-            let stats = values.clone();
-            let stats = stats.filter_map(|(row, field)| Some((row, field.stats()?[index])));
-            text.put_short(stats, write_number)?;
+            for group in 0..column.len() {
+                if let Some(stats) = column.field(group).and_then(|field| field.stats()) {
+                    text.put_short(before + group, |out| write_number(stats[index], out))?;
+                }
+            }
         }
         Ok(())
     }

@@ -3,10 +3,12 @@
 use crate::error::ServiceError;
 use crate::service::query::{Answer, Held};
 
-/// Capacity that there is before each entry; most fit.
+/// Capacity reserved before each entry; most fit.
 const ENTRY_BYTES: usize = 32;
-/// So many entries show how much capacity the others need.
+/// So many short entries get their capacity at once.
 const ENTRIES: usize = 64;
+/// Capacity reserved for each row at first; most entries take as much or more.
+const ROW_BYTES: usize = 4;
 
 const NULL: &[u8] = b"null,";
 
@@ -44,10 +46,10 @@ impl<'b> ArrayText<'b> {
     #[inline]
     pub(super) fn put(&mut self, row: usize, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), ServiceError> {
         debug_assert!(row >= self.entries, "one entry for each row");
-        if self.entries < row {
+        if self.entries < row || self.text.is_empty() {
             self.fill(row)?;
         }
-        self.make_room()?;
+        self.held.reserve(&mut self.text, ENTRY_BYTES)?;
         write(&mut self.text);
         self.text.push(b',');
         // A larger entry has grown the text itself.
@@ -56,45 +58,38 @@ impl<'b> ArrayText<'b> {
         Ok(())
     }
 
-    /// Writes the entries of several rows, each of at most [`ENTRY_BYTES`].
+    /// The same for an entry of at most [`ENTRY_BYTES`], of which many follow each other.
     ///
     /// # Errors
     /// 400 if the query exceeds its memory limit.
     #[inline]
-    pub(super) fn put_short<T>(
+    pub(super) fn put_short(
         &mut self,
-        entries: impl Iterator<Item = (usize, T)>,
-        write: impl Fn(T, &mut Vec<u8>),
+        row: usize,
+        write: impl FnOnce(&mut Vec<u8>),
     ) -> Result<(), ServiceError> {
-        for (row, entry) in entries {
-            if self.entries < row {
-                self.fill(row)?;
-            }
-            self.make_room()?;
-            write(entry, &mut self.text);
-            self.text.push(b',');
-            self.entries = row + 1;
+        if self.entries < row || self.text.capacity() - self.text.len() <= ENTRY_BYTES {
+            self.make_room(row)?;
         }
+        write(&mut self.text);
+        self.text.push(b',');
+        self.entries = row + 1;
         Ok(())
     }
 
-    /// Makes room for another entry and the comma behind it. Once there are some, it is made for all that follow, if these
-    /// are as long as those before on average; not for long texts, whose lengths differ.
-    #[inline]
-    fn make_room(&mut self) -> Result<(), ServiceError> {
-        if self.text.capacity() - self.text.len() <= ENTRY_BYTES {
-            let following = self.rows.saturating_sub(self.entries).max(1);
-            let bytes = match self.entries {
-                0..ENTRIES => following.min(ENTRIES) * (ENTRY_BYTES + 1),
-                entries => following * (self.text.len() / entries + 1).min(ENTRY_BYTES),
-            };
-            self.held.reserve(&mut self.text, bytes.max(ENTRY_BYTES + 1))?;
-        }
-        Ok(())
+    /// Makes room for short entries from this row on.
+    #[cold]
+    fn make_room(&mut self, row: usize) -> Result<(), ServiceError> {
+        self.fill(row)?;
+        let entries = ENTRIES.min(self.rows.saturating_sub(row)).max(1);
+        Ok(self.held.reserve(&mut self.text, entries * (ENTRY_BYTES + 1))?)
     }
 
     /// Adds null for each row before this one that has no entry.
     fn fill(&mut self, row: usize) -> Result<(), ServiceError> {
+        if self.text.is_empty() {
+            self.held.reserve(&mut self.text, self.rows * ROW_BYTES)?;
+        }
         let missing = row.saturating_sub(self.entries);
         self.held.reserve(&mut self.text, missing * NULL.len())?;
         (0..missing).for_each(|_| self.text.extend_from_slice(NULL));
