@@ -8,17 +8,13 @@ use disk::Disk;
 use disk::sim::{Crash, Operation, SimDisk};
 use fastrand::Rng;
 
+use super::open;
 use crate::catalog::{FrozenTail, Stream, bucket_owner};
 use crate::clock::{DAY_NS, MINUTE_NS, SECOND_NS};
 use crate::journal::{AnswerView, IdempotencyView};
 use crate::ledger::{Digest, Keep, LedgerError, LedgerFiles, NewEntry, encode_answer};
 
 const START_NS: i64 = 1_700_000_000 * SECOND_NS;
-
-fn open(disk: &SimDisk, named: &[u64]) -> LedgerFiles {
-    let port: Arc<dyn Disk> = Arc::new(disk.clone());
-    LedgerFiles::open(port, Path::new("data"), named).unwrap_or_else(|error| panic!("{error}"))
-}
 
 fn seed() -> u64 {
     let given = std::env::var("TIDEWATCH_SEED")

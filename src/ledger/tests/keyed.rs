@@ -1,14 +1,11 @@
 //! Entries of an owner within a range, of several files.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::Path;
-use std::sync::Arc;
 
-use disk::Disk;
 use disk::sim::SimDisk;
 use fastrand::Rng;
 
-use super::id;
+use super::{id, open, try_open};
 use crate::catalog::{EntryKey, FrozenTail, Stream};
 use crate::ids::ObjectId;
 use crate::ledger::{Keep, LedgerError, LedgerFiles, NewEntry};
@@ -17,11 +14,6 @@ type Place = (i64, ObjectId);
 type Found = Vec<(Place, Vec<u8>)>;
 
 const STREAM: Stream = Stream::Catalog;
-
-fn open(disk: &SimDisk, named: &[u64]) -> LedgerFiles {
-    let port: Arc<dyn Disk> = Arc::new(disk.clone());
-    LedgerFiles::open(port, Path::new("data"), named).unwrap_or_else(|error| panic!("{error}"))
-}
 
 fn save(files: &mut LedgerFiles, owner: ObjectId, entries: &BTreeMap<Place, Vec<u8>>) {
     let entry = |((at_ns, id), payload): (&Place, &Vec<u8>)| NewEntry {
@@ -108,8 +100,7 @@ fn an_early_end_reads_no_entries_behind_it() {
     let mut damaged_in_midst = 0;
     for offset in (0..disk.files()[&path].len() as u64).step_by(97) {
         disk.flip_bit(&path, offset, 0);
-        let port: Arc<dyn Disk> = Arc::new(disk.clone());
-        if let Ok(files) = LedgerFiles::open(port, Path::new("data"), &named) {
+        if let Ok(files) = try_open(&disk, &named) {
             let (found, ended) = within(&files, owner, all, usize::MAX);
             if ended.is_err() && !found.is_empty() {
                 damaged_in_midst += 1;

@@ -7,12 +7,28 @@ mod model;
 mod objects;
 mod run;
 
+use std::path::Path;
+use std::sync::Arc;
+
+use disk::Disk;
+use disk::sim::SimDisk;
+
 use super::writer::{Item, RunWriter};
+use super::{LedgerError, LedgerFiles};
 use crate::catalog::{EntryKey, Stream};
 use crate::ids::ObjectId;
 
 /// An entry: owner, time, id, whether it replaces an earlier version, payload.
 type Written = (ObjectId, i64, ObjectId, bool, Vec<u8>);
+
+fn try_open(disk: &SimDisk, named: &[u64]) -> Result<LedgerFiles, LedgerError> {
+    LedgerFiles::open(Arc::new(disk.clone()) as Arc<dyn Disk>, Path::new("data"), named)
+}
+
+/// The files of these numbers.
+fn open(disk: &SimDisk, named: &[u64]) -> LedgerFiles {
+    try_open(disk, named).unwrap_or_else(|error| panic!("{error}"))
+}
 
 /// The id of this number, created in this second.
 fn id(second: u32, number: u64) -> ObjectId {

@@ -2,13 +2,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
-use std::sync::Arc;
 
-use disk::Disk;
 use disk::sim::SimDisk;
 use fastrand::Rng;
 
-use super::id;
+use super::{id, open};
 use crate::catalog::{EntryKey, LedgerTail, Stream};
 use crate::clock::{DAY_NS, SECOND_NS};
 use crate::ids::ObjectId;
@@ -30,11 +28,6 @@ struct World {
     /// All entries, the newest version of each.
     model: BTreeMap<EntryKey, Vec<u8>>,
     most_runs: usize,
-}
-
-fn open(disk: &SimDisk, named: &[u64]) -> LedgerFiles {
-    let port: Arc<dyn Disk> = Arc::new(disk.clone());
-    LedgerFiles::open(port, Path::new("data"), named).unwrap_or_else(|error| panic!("{error}"))
 }
 
 impl World {

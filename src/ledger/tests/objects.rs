@@ -1,24 +1,16 @@
 //! Objects of the catalog: the newest versions in order, without removed ones.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::Path;
-use std::sync::Arc;
 
-use disk::Disk;
 use disk::sim::{Crash, SimDisk};
 use fastrand::Rng;
 
-use super::id;
+use super::{id, open};
 use crate::catalog::{EntryKey, FrozenTail, Stream};
 use crate::ids::ObjectId;
 use crate::ledger::{Keep, LedgerError, LedgerFiles, NewEntry};
 
 type Place = (ObjectId, i64, ObjectId);
-
-fn open(disk: &SimDisk, named: &[u64]) -> LedgerFiles {
-    let port: Arc<dyn Disk> = Arc::new(disk.clone());
-    LedgerFiles::open(port, Path::new("data"), named).unwrap_or_else(|error| panic!("{error}"))
-}
 
 /// No owner exists, and everything that can expire has expired.
 fn keep() -> Keep {

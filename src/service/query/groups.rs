@@ -178,18 +178,13 @@ pub struct GroupColumn<'g> {
 
 impl<'g> GroupColumn<'g> {
     /// Number of groups.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.cells.len()
-    }
-
-    /// Whether there are no groups.
-    pub fn is_empty(&self) -> bool {
-        self.cells.is_empty()
     }
 
     /// Whether any of the groups has the field.
     pub fn has_values(&self) -> bool {
-        (0..self.len()).any(|group| self.field(group).is_some())
+        (0..self.count()).any(|group| self.field(group).is_some())
     }
 
     /// The field in a group, if that has it.

@@ -291,7 +291,7 @@ impl<'b> FieldText<'b> {
     ) -> Result<(), ServiceError> {
         let are_several = matches!(aggregations, Aggregations::Several(_));
         for (index, (text, aggregation)) in self.values.iter_mut().zip(aggregations.all()).enumerate() {
-            for group in 0..column.len() {
+            for group in 0..column.count() {
                 let Some(field) = column.field(group) else {
                     continue;
                 };
@@ -323,7 +323,7 @@ impl<'b> FieldText<'b> {
         answer: &Answer<'b>,
     ) -> Result<(), ServiceError> {
         for (index, text) in self.stats(groups, answer).iter_mut().enumerate() {
-            for group in 0..column.len() {
+            for group in 0..column.count() {
                 if let Some(stats) = column.field(group).and_then(|field| field.stats()) {
                     text.put_short(before + group, |out| write_number(stats[index], out))?;
                 }
