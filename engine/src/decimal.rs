@@ -64,7 +64,7 @@ pub(crate) fn values(mantissas: &[i64], decimals: u8) -> Vec<f64> {
 
 /// Decimal places that are looked for in a double whose text is not known. Sensors have few; a double that is no such
 /// decimal costs one multiplication and one division for each.
-const SOUGHT_DECIMALS_MAX: u8 = 6;
+pub(crate) const SOUGHT_DECIMALS_MAX: u8 = 6;
 
 /// The least number of decimal places with which a double is written, or [`NOT_DECIMAL`] if it needs more than six.
 #[inline]

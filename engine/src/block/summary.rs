@@ -4,6 +4,8 @@ use crate::EngineError;
 use crate::aggregate::Aggregate;
 use crate::block::{BLOCK_ROWS_MAX, MissingLevels};
 use crate::bytes::{Reader, put_doubles, put_signed, put_varint};
+use crate::decimal;
+use crate::rows::NOT_DECIMAL;
 
 /// The type of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +24,11 @@ const BOOLEAN: u8 = 1;
 const STRING: u8 = 2;
 /// A sum that needs more than one double, or exceeds their range. Since version 2 of segments.
 const NUMBER_WITH_CARRY: u8 = 3;
+/// Numbers whose sum and extremes are decimals without decimal places; with n, the type is n more. Since version 4 of
+/// segments.
+const DECIMALS: u8 = 16;
+/// The type with the most decimal places.
+const DECIMALS_LAST: u8 = DECIMALS + decimal::SOUGHT_DECIMALS_MAX;
 
 /// The aggregate of a field over the whole block.
 #[derive(Debug, Clone)]
@@ -81,6 +88,10 @@ impl BlockSummary {
         put_varint(out, self.fields.len() as u64);
         for summary in &self.fields {
             put_varint(out, u64::from(summary.field));
+            if let Some(decimals) = Decimals::of(summary) {
+                decimals.encode(out, self.rows, summary.aggregate.count);
+                continue;
+            }
             let Aggregate { count, min, max, .. } = summary.aggregate;
             let (sum, carry) = summary.aggregate.parts();
             let (kind, numbers): (u8, &[f64]) = match summary.kind {
@@ -122,6 +133,14 @@ impl BlockSummary {
         for _ in 0..count {
             let field = reader.u16()?;
             let kind = reader.byte()?;
+            if (DECIMALS..=DECIMALS_LAST).contains(&kind) {
+                each(FieldSummary {
+                    field,
+                    kind: FieldKind::Number,
+                    aggregate: Decimals::decode(reader, rows, kind - DECIMALS)?,
+                });
+                continue;
+            }
             let count = reader.varint()?;
             let (kind, aggregate) = match kind {
                 NUMBER => {
@@ -160,5 +179,56 @@ impl BlockSummary {
             fields: Box::default(),
             missing_levels: MissingLevels::default(),
         })
+    }
+}
+
+/// Sum and extremes of a field as mantissas of decimals: a few bytes in place of three doubles.
+struct Decimals {
+    places: u8,
+    sum: i64,
+    min: i64,
+    max: i64,
+}
+
+impl Decimals {
+    /// Those of a field of numbers; `None` if they are not exactly these doubles.
+    fn of(summary: &FieldSummary) -> Option<Self> {
+        let aggregate = &summary.aggregate;
+        if summary.kind != FieldKind::Number || !aggregate.is_one_double() {
+            return None;
+        }
+        let numbers = [aggregate.sum(), aggregate.min, aggregate.max];
+        let places = numbers.map(decimal::decimals_of).into_iter().max()?;
+        if places == NOT_DECIMAL {
+            return None;
+        }
+        let scale = decimal::power(places);
+        let [sum, min, max] = numbers.map(|number| decimal::mantissa(number, scale));
+        Some(Decimals {
+            places,
+            sum: sum?,
+            min: min?,
+            max: max?,
+        })
+    }
+
+    /// Encodes them for a field with `count` values in a block of `rows` rows. The sum is written as what it is more
+    /// than if all values were the minimum.
+    fn encode(&self, out: &mut Vec<u8>, rows: u32, count: u64) {
+        out.push(DECIMALS + self.places);
+        put_varint(out, u64::from(rows).wrapping_sub(count));
+        put_signed(out, self.min);
+        put_varint(out, self.max.wrapping_sub(self.min) as u64);
+        put_signed(out, self.sum.wrapping_sub(self.min.wrapping_mul(count as i64)));
+    }
+
+    fn decode(reader: &mut Reader<'_>, rows: u32, places: u8) -> Result<Aggregate, EngineError> {
+        let count = u64::from(rows).wrapping_sub(reader.varint()?);
+        let min = reader.signed()?;
+        let max = min.wrapping_add(reader.varint()? as i64);
+        let sum = reader.signed()?.wrapping_add(min.wrapping_mul(count as i64));
+        let scale = decimal::power(places);
+        let [sum, min, max] = [sum, min, max].map(|mantissa| decimal::value(mantissa, scale));
+        Ok(Aggregate::new(count, sum, min, max))
     }
 }

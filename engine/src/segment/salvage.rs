@@ -54,7 +54,7 @@ struct Found {
     place: Range<usize>,
 }
 
-/// Writes a segment with the readable part of a file of version 3, limited to the blocks for which `keeps` returns true,
+/// Writes a segment with the readable part of a file from version 3 on, limited to the blocks for which `keeps` returns true,
 /// given the bucket and the offset of the block.
 /// If [`Salvaged::rows`] is 0, the new segment has no blocks and is of no use.
 ///

@@ -8,7 +8,9 @@ use crate::block::BlockSummary;
 use crate::bytes::Reader;
 use crate::content::Tail;
 
-pub(super) const MAGIC: &[u8; 8] = b"TWSEGM03";
+pub(super) const MAGIC: &[u8; 8] = b"TWSEGM04";
+/// Magic of version 3, whose entries have no decimals; otherwise read like version 4.
+const MAGIC_3: &[u8; 8] = b"TWSEGM03";
 /// Magic of version 2, which contains one bucket without naming it.
 const MAGIC_2: &[u8; 8] = b"TWSEGM02";
 /// Magic of version 1, whose footers have no carries; otherwise read like version 2.
@@ -107,7 +109,7 @@ enum Home {
     Bucket(SegmentRow),
 }
 
-/// The end of a file of version 3.
+/// The end of a file from version 3 on.
 struct Trailer {
     /// Offset of the table.
     at: usize,
@@ -167,12 +169,13 @@ pub fn footer_start(last_bytes: &[u8], len: usize) -> Result<FooterStart, Engine
 }
 
 impl Table {
-    /// Finds and verifies the table at the end of a file of version 3. The magic at its beginning is read if it is here:
+    /// Finds and verifies the table at the end of a file from version 3 on. The magic at its beginning is read if it is here:
     /// the table has a checksum.
     pub(super) fn find(tail: Tail<'_>) -> Result<Self, EngineError> {
         let begins = tail.get(0..MAGIC.len());
-        if tail.len() < MAGIC.len() + TRAILER_BYTES || begins.is_some_and(|magic| magic != MAGIC) {
-            return Err(corrupt(0, "a segment file of version 3"));
+        let is_known = begins.is_none_or(|magic| magic == MAGIC || magic == MAGIC_3);
+        if tail.len() < MAGIC.len() + TRAILER_BYTES || !is_known {
+            return Err(corrupt(0, "a segment file of version 3 or 4"));
         }
         let Trailer { at, checksum } = Trailer::read(tail)?;
         let trailer_start = tail.len() - TRAILER_BYTES;

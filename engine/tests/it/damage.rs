@@ -165,7 +165,7 @@ fn a_truncated_file_is_refused() {
     }
 }
 
-/// No change of the magic makes a file of version 3 valid as an older version, or the reverse.
+/// No change of the magic makes a file of the current version valid as one without a table, or the reverse.
 #[test]
 fn segment_versions_are_not_interchangeable() {
     let mut bytes = segment();

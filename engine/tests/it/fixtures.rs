@@ -260,6 +260,7 @@ fn rows_and_segments_of_every_version_are_read() {
     if std::env::var_os("TIDEWATCH_WRITE_FIXTURES").is_some() {
         std::fs::create_dir_all(path("")).unwrap();
         std::fs::write(path("rows-1.bin"), rows()).unwrap();
+        std::fs::write(path("segment-4.bin"), segment()).unwrap();
     }
     let mut store = Store::new();
     store
@@ -271,7 +272,9 @@ fn rows_and_segments_of_every_version_are_read() {
         check(&store);
         check_carries(&mut store);
     }
-    check_segment(std::fs::read(path("segment-3.bin")).unwrap());
+    for name in ["segment-3.bin", "segment-4.bin"] {
+        check_segment(std::fs::read(path(name)).unwrap());
+    }
 }
 
 #[test]
