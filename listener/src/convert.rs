@@ -5,10 +5,12 @@ use std::net::SocketAddr;
 use actix_http::Request;
 use actix_web::dev::{Payload, Response};
 use actix_web::http::ConnectionType;
-use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::http::header::HeaderValue;
 use actix_web::http::{Method, Uri, Version};
 use actix_web::web::Bytes;
 use hyper::header;
+
+use crate::names;
 
 /// Forbids browsers to guess the type of an answer, so that stored text is never shown as a page. Every answer with a
 /// body has it.
@@ -27,9 +29,8 @@ pub(crate) fn request(
     converted.version = version(head.version);
     converted.peer_addr = Some(peer);
     for (name, value) in &head.headers {
-        let name = HeaderName::from_bytes(name.as_ref()).ok()?;
         let value = HeaderValue::from_bytes(value.as_bytes()).ok()?;
-        converted.headers.append(name, value);
+        converted.headers.append(names::of_request(name)?, value);
     }
     Some(request)
 }
@@ -44,8 +45,8 @@ pub(crate) fn answer<B>(head: &Response<()>, body: B) -> hyper::Response<B> {
     headers.reserve(head.headers().len() + 1);
     for (name, value) in head.headers() {
         // Both libraries accept the same headers.
-        if let Ok(name) = header::HeaderName::from_bytes(name.as_ref())
-            && let Ok(value) = header::HeaderValue::from_bytes(value.as_bytes())
+        if let Some(name) = names::of_answer(name)
+            && let Some(value) = names::value_of_answer(value)
         {
             headers.append(name, value);
         }
@@ -85,6 +86,7 @@ fn uri(uri: &hyper::Uri) -> Option<Uri> {
 mod tests {
     use actix_web::HttpMessage;
     use actix_web::http::StatusCode;
+    use actix_web::http::header::HeaderName;
 
     use super::*;
 

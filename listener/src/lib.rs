@@ -17,11 +17,13 @@ mod connection;
 mod convert;
 mod counts;
 mod exchange;
+mod names;
 mod refusal;
 mod request_body;
 mod router;
 mod serving;
 mod stream;
+mod wakes;
 mod worker;
 
 use std::io;

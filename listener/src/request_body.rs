@@ -15,6 +15,7 @@ use hyper::body::{Body, Frame, Incoming};
 
 use crate::bounds::DRAIN_BYTES_MAX;
 use crate::connection::{Connection, InFlight};
+use crate::wakes::held_back;
 
 /// A request's body, shared by the handler that reads it and by the code that drains what the handler left.
 pub(crate) struct RequestBody {
@@ -59,7 +60,13 @@ impl RequestBody {
         }
         self.is_awaited.set(false);
         loop {
-            let Poll::Ready(frame) = Pin::new(&mut *self.incoming.borrow_mut()).poll_frame(context) else {
+            let mut incoming = self.incoming.borrow_mut();
+            let (polled, has_woken) = held_back(|| Pin::new(&mut *incoming).poll_frame(context));
+            let is_last = incoming.is_end_stream();
+            if has_woken && !is_last {
+                context.waker().wake_by_ref();
+            }
+            let Poll::Ready(frame) = polled else {
                 let waiting = self.waiting.take();
                 let waiting = waiting.unwrap_or_else(|| self.connection.wait_for_body());
                 self.waiting.set(Some(waiting));
@@ -68,7 +75,10 @@ impl RequestBody {
             self.waiting.take();
             self.connection.progressed();
             return Poll::Ready(match frame.map(|frame| frame.map(Frame::into_data)) {
-                Some(Ok(Ok(bytes))) => Some(Ok(bytes)),
+                Some(Ok(Ok(bytes))) => {
+                    self.has_ended.set(is_last);
+                    Some(Ok(bytes))
+                }
                 // Trailers are ignored.
                 Some(Ok(Err(_))) => continue,
                 Some(Err(error)) => {

@@ -6,7 +6,7 @@ use std::io;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
@@ -24,6 +24,7 @@ use crate::connection::{Order, Phase};
 use crate::exchange::Exchange;
 use crate::refusal::{Refusal, last_answer};
 use crate::stream::{Stream, Watched};
+use crate::wakes::LibraryWaker;
 
 /// The ALPN name of HTTP/2.
 const H2: &[u8] = b"h2";
@@ -121,6 +122,7 @@ impl Serving {
             .max_header_size(bounds::HEAD_BYTES_MAX)
             .serve_connection(stream, service_fn(move |request| self.exchange.answer(request)));
         let mut is_stopping = false;
+        let library_waker = LibraryWaker::new();
         // The result of the protocol, or the order that ends it.
         let end = poll_fn(|context| {
             match connection.ordered(context.waker()) {
@@ -131,7 +133,10 @@ impl Serving {
                 Some(order) => return Poll::Ready(Err(order)),
                 None => {}
             }
-            Pin::new(&mut protocol).poll(context).map(Ok)
+            let waker = library_waker.of_task(context.waker());
+            Pin::new(&mut protocol)
+                .poll(&mut Context::from_waker(waker))
+                .map(Ok)
         })
         .await;
         let parts = protocol.into_parts();

@@ -54,7 +54,7 @@ pub fn authenticate(
         }
         set_renewal(request, Some(headers));
     }
-    call.check(service.now_ns())?;
+    call.check(|| service.now_ns())?;
     if matches!(presented, Presented::Cookie(_)) {
         session_cookie::check_origin(request)?;
     }

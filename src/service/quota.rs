@@ -46,7 +46,7 @@ impl Call {
     ///
     /// # Errors
     /// 429 with the time at which the next month begins.
-    pub fn check(&self, now_ns: i64) -> Result<(), ServiceError> {
+    pub fn check(&self, now_ns: impl FnOnce() -> i64) -> Result<(), ServiceError> {
         let (Some(plan), Some(quota)) = (self.used_up, self.quota) else {
             return Ok(());
         };
@@ -59,7 +59,7 @@ impl Call {
                 quota.calls_max,
                 Timestamp(resets_at_ns)
             ),
-            seconds_until(resets_at_ns, now_ns),
+            seconds_until(resets_at_ns, now_ns()),
         ))
     }
 }
