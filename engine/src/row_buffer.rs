@@ -297,7 +297,7 @@ mod tests {
     fn append(head: &mut Head, writer: &RowsWriter, first_sequence: u64, newest_ns: &mut Option<i64>) {
         let mut bytes = Vec::new();
         writer.encode(&mut bytes);
-        let mut reader = RowsReader::new(&bytes).unwrap();
+        let mut reader = RowsReader::new(&bytes, Table::default()).unwrap();
         let table = reader.next().unwrap().unwrap();
         let rows = 0..table.timestamps_ns.len();
         head.append(table, rows, first_sequence, newest_ns).unwrap();

@@ -172,6 +172,49 @@ impl TableValues<'_> {
     }
 }
 
+/// Buffers for up to this many values are kept for the next record: each bucket has some.
+const VALUES_KEPT: usize = 256;
+
+impl Table<'_> {
+    /// The buffers without what they contain. Those of a large table are freed.
+    fn emptied(self) -> Table<'static> {
+        let (rows, columns) = (self.timestamps_ns.capacity(), self.columns.capacity());
+        if rows.saturating_mul(columns + 1) > VALUES_KEPT {
+            return Table::default();
+        }
+        Table {
+            sources: self.sources,
+            timestamps_ns: self.timestamps_ns,
+            places: self.places,
+            // Collected in place.
+            columns: self.columns.into_iter().map(TableColumn::emptied).collect(),
+            metadata: self.metadata.emptied(),
+        }
+    }
+}
+
+impl TableColumn<'_> {
+    fn emptied(self) -> TableColumn<'static> {
+        let values = match self.values {
+            TableValues::Numbers { values, decimals } => TableValues::Numbers { values, decimals },
+            TableValues::Booleans(values) => TableValues::Booleans(values),
+            TableValues::Texts {
+                mut dictionary,
+                codes,
+            } => {
+                dictionary.clear();
+                let dictionary = dictionary.into_iter().map(|_| "").collect();
+                TableValues::Texts { dictionary, codes }
+            }
+        };
+        TableColumn {
+            field: self.field,
+            present: self.present,
+            values,
+        }
+    }
+}
+
 /// Decodes what `RowsWriter::encode` wrote.
 pub(crate) struct RowsReader<'a> {
     reader: Reader<'a>,
@@ -181,14 +224,20 @@ pub(crate) struct RowsReader<'a> {
 }
 
 impl<'a> RowsReader<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Result<Self, EngineError> {
+    /// Uses the buffers of an earlier reader.
+    pub(crate) fn new(bytes: &'a [u8], buffers: Table<'static>) -> Result<Self, EngineError> {
         let mut reader = Reader::new(bytes, "rows of a log record");
         let tables = reader.count()?;
         Ok(RowsReader {
             reader,
             tables,
-            table: Table::default(),
+            table: buffers,
         })
+    }
+
+    /// Its buffers, for the next reader.
+    pub(crate) fn into_buffers(self) -> Table<'static> {
+        self.table.emptied()
     }
 
     /// Reads the next table; `None` after the last. The rows stay in the reader's buffers.

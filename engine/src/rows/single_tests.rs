@@ -2,7 +2,7 @@
 
 use super::tests::{check_damage, rows_by_source};
 use super::write::{BOOLEANS, NUMBERS_DECIMAL, NUMBERS_RAW};
-use super::{NOT_DECIMAL, RowsReader, RowsWriter};
+use super::{NOT_DECIMAL, RowsReader, RowsWriter, Table};
 use crate::Store;
 use crate::columns::Columns;
 use crate::ends::ENDS_ORDINALS_FROM;
@@ -50,7 +50,7 @@ fn single_rows_are_encoded_with_one_list_of_their_fields() {
         };
         assert_eq!(rows, [expected]);
     }
-    let mut reader = RowsReader::new(&bytes).unwrap();
+    let mut reader = RowsReader::new(&bytes, Table::default()).unwrap();
     let tables = std::iter::from_fn(|| Some(reader.next().unwrap()?.parts().count()));
     assert_eq!(tables.collect::<Vec<_>>(), [10, 10]);
 }

@@ -7,7 +7,7 @@ use crate::column::Values;
 use crate::columns::Columns;
 
 fn columns_of(bytes: &[u8], source: u32) -> Columns {
-    let mut reader = RowsReader::new(bytes).unwrap();
+    let mut reader = RowsReader::new(bytes, Table::default()).unwrap();
     let mut columns = Columns::default();
     while let Some(table) = reader.next().unwrap() {
         for (_, rows) in table.parts().filter(|(of, _)| *of == source) {
@@ -19,7 +19,12 @@ fn columns_of(bytes: &[u8], source: u32) -> Columns {
 
 /// The rows of each source: key, values by field, metadata.
 pub(super) fn rows_by_source(bytes: &[u8]) -> BTreeMap<u32, Vec<String>> {
-    let mut reader = RowsReader::new(bytes).unwrap();
+    read_with(bytes, Table::default()).0
+}
+
+/// The same with the buffers of an earlier reader, which are returned.
+fn read_with(bytes: &[u8], buffers: Table<'static>) -> (BTreeMap<u32, Vec<String>>, Table<'static>) {
+    let mut reader = RowsReader::new(bytes, buffers).unwrap();
     let mut found = BTreeMap::<u32, Columns>::new();
     while let Some(table) = reader.next().unwrap() {
         for (source, rows) in table.parts() {
@@ -34,9 +39,47 @@ pub(super) fn rows_by_source(bytes: &[u8]) -> BTreeMap<u32, Vec<String>> {
         format!("{:?} {values:?} {metadata:?}", columns.key(row))
     };
     let sources = found.iter();
-    sources
+    let rows = sources
         .map(|(source, columns)| (*source, (0..columns.rows()).map(|at| row(columns, at)).collect()))
-        .collect()
+        .collect();
+    (rows, reader.into_buffers())
+}
+
+#[test]
+fn a_reader_may_use_the_buffers_of_another() {
+    let record = |kind: usize, rows: i64| {
+        let mut writer = RowsWriter::new();
+        for row in 0..rows {
+            writer.begin(1);
+            match kind {
+                0 => writer.number(3, row as f64 / 4.0, 2),
+                1 => writer.boolean(3, row % 2 == 0),
+                _ => writer.string(3, ["open", "closed"][row as usize % 2]),
+            }
+            if row % 2 == 1 {
+                writer.number(4, 1.0, 0);
+                writer.metadata("{}");
+            }
+            writer.commit(row);
+        }
+        let mut bytes = Vec::new();
+        writer.encode(&mut bytes);
+        bytes
+    };
+    let mut buffers = Table::default();
+    for (kind, rows) in [(0, 1), (2, 3), (1, 1), (2, 1), (0, 2), (0, 1), (2, 2), (1, 4)] {
+        let bytes = record(kind, rows);
+        let (found, kept) = read_with(&bytes, buffers);
+        assert_eq!(found, rows_by_source(&bytes), "{rows} rows of kind {kind}");
+        assert!(kept.timestamps_ns.capacity() > 0);
+        buffers = kept;
+    }
+    let (_, kept) = read_with(&record(0, 1_000), buffers);
+    assert_eq!(
+        kept.timestamps_ns.capacity(),
+        0,
+        "those of a large table are freed"
+    );
 }
 
 fn sample() -> Vec<u8> {
@@ -123,7 +166,7 @@ fn scratch_keeps_nothing_of_the_previous_request() {
 #[test]
 fn damage_is_an_error_and_never_a_panic() {
     let read = |bytes: &[u8]| -> Result<(), crate::EngineError> {
-        let mut reader = RowsReader::new(bytes)?;
+        let mut reader = RowsReader::new(bytes, Table::default())?;
         while reader.next()?.is_some() {}
         Ok(())
     };
@@ -191,7 +234,7 @@ fn many_sources_in_any_order_keep_their_rows() {
         }
         let mut bytes = Vec::new();
         writer.encode(&mut bytes);
-        let mut reader = RowsReader::new(&bytes).unwrap();
+        let mut reader = RowsReader::new(&bytes, Table::default()).unwrap();
         let mut found = BTreeMap::new();
         while let Some(table) = reader.next().unwrap() {
             for (source, rows) in table.parts() {

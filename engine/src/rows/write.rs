@@ -30,7 +30,18 @@ impl RowsWriter {
     /// older programs do not know.
     pub fn encode(&self, out: &mut Vec<u8>) -> bool {
         // Series are there before their ends.
-        let sources: Vec<(u32, SourceRows<'_>)> = self.sources_with_points().chain(self.ends()).collect();
+        let mut sources = self.sources_with_points().chain(self.ends());
+        let Some((source, rows)) = sources.next() else {
+            put_varint(out, 0);
+            return false;
+        };
+        let Some(second) = sources.next() else {
+            put_varint(out, 1);
+            put_rows_of(out, source, &rows);
+            return false;
+        };
+        let sources: Vec<(u32, SourceRows<'_>)> =
+            [(source, rows), second].into_iter().chain(sources).collect();
         let groups: Vec<_> = sources.chunk_by(single::are_alike).collect();
         put_varint(out, groups.len() as u64);
         for group in &groups {

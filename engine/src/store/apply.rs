@@ -1,5 +1,7 @@
 //! Adds the rows of log records to a store.
 
+use std::mem::take;
+
 use super::Store;
 use crate::EngineError;
 use crate::ends::source_of_ends;
@@ -39,7 +41,7 @@ impl Store {
         series: &[SeriesRef],
     ) -> Result<u32, EngineError> {
         let mut applied = 0;
-        let mut reader = RowsReader::new(rows)?;
+        let mut reader = RowsReader::new(rows, take(&mut self.table))?;
         while let Some(table) = reader.next()? {
             let of_ends = table.source_of_ends().is_some();
             if of_ends {
@@ -57,6 +59,7 @@ impl Store {
             self.unsaved_rows += u64::from(count);
             applied += if of_ends { 0 } else { count };
         }
+        self.table = reader.into_buffers();
         self.unsaved_encoded_bytes += rows.len() as u64;
         Ok(applied)
     }
