@@ -16,6 +16,7 @@ mod forgotten;
 mod index;
 mod labels;
 mod matcher;
+mod order;
 mod values;
 
 #[cfg(test)]

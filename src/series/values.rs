@@ -9,6 +9,7 @@ use roaring::RoaringBitmap;
 use super::chunks::Chunks;
 use super::entries::{self, EVERYWHERE};
 use super::index::SeriesIndex;
+use super::order::in_order;
 use crate::catalog::SeriesEntry;
 use crate::ledger::LedgerError;
 
@@ -148,27 +149,17 @@ impl SeriesIndex {
         prefix: &str,
         among: &RoaringBitmap,
     ) -> Result<Vec<(Box<str>, u64)>, LedgerError> {
-        let mut counted: Vec<(u128, Box<str>, u64)> = Vec::new();
+        let mut counted: Vec<(Box<str>, u64)> = Vec::new();
         self.for_each_value(source, name, prefix, among, |value, series, among| {
             let having = series.intersection_len(among);
             match counted.last_mut() {
-                Some((_, last, count)) if **last == *value => *count += having,
-                _ if having > 0 => counted.push((first_bytes(value), value.into(), having)),
+                Some((last, count)) if **last == *value => *count += having,
+                _ if having > 0 => counted.push((value.into(), having)),
                 _ => {}
             }
         })?;
-        // They come in order of their first bytes only. Most are told apart by a number, without a look at the text.
-        counted.sort_unstable_by(|one, other| one.0.cmp(&other.0).then_with(|| one.1.cmp(&other.1)));
-        counted.dedup_by(|again, first| {
-            let is_same = again.1 == first.1;
-            first.2 += if is_same { again.2 } else { 0 };
-            is_same
-        });
-        let counted = counted
-            .into_iter()
-            .map(|(_, value, count)| (value, count))
-            .collect();
-        Ok(counted)
+        // They come in order of their first bytes only.
+        Ok(in_order(counted))
     }
 
     /// Passes the values of a dimension that begin with `prefix` to `each`: the value, series that have it, and among
@@ -216,38 +207,5 @@ impl SeriesIndex {
             }
             Ok(true)
         })
-    }
-}
-
-/// A number in the order of the text's first 16 bytes.
-fn first_bytes(text: &str) -> u128 {
-    let mut bytes = [0; 16];
-    let length = text.len().min(bytes.len());
-    bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
-    u128::from_be_bytes(bytes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::first_bytes;
-
-    #[test]
-    fn the_first_bytes_are_in_the_order_of_the_texts() {
-        let mut texts: Vec<String> = ["", "\0", "a", "a\0", "a\0b", "ab", "b", "ä", "\u{10ffff}"]
-            .iter()
-            .flat_map(|end| {
-                [
-                    "",
-                    "a",
-                    "fifteen-letters",
-                    "sixteen-letters-",
-                    "seventeen-letters",
-                ]
-                .map(|text| format!("{text}{end}"))
-            })
-            .collect();
-        texts.sort();
-        assert!(texts.is_sorted_by_key(|text| first_bytes(text)));
-        assert!(first_bytes("a") < first_bytes("ab") && first_bytes("ab") < first_bytes("b"));
     }
 }
