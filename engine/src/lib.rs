@@ -64,8 +64,8 @@ pub use local_step::{Earlier, LocalStep};
 pub use members::{SERIES_ORDINALS_FROM, SeriesRef};
 pub use merge::{Merge, MergeError};
 pub use segment::{
-    DeadRanges, FooterStart, Lost, LostBlock, Salvaged, SegmentFile, SegmentPart, SegmentRow, SegmentWriter,
-    footer_start, salvage,
+    DeadRanges, FooterStart, Lost, LostBlock, SEGMENT_VERSION, Salvaged, SegmentFile, SegmentPart,
+    SegmentRow, SegmentWriter, footer_start, salvage,
 };
 pub use series::{Seal, Sealed, SeriesStats};
 pub use snapshot::{SeriesSnapshot, SourceStats, View};

@@ -18,7 +18,7 @@ use crate::error::DamagedBlock;
 pub use dead::DeadRanges;
 pub use salvage::{Lost, LostBlock, Salvaged, salvage};
 pub(crate) use table::bucket_at;
-pub use table::{FooterStart, SegmentRow, footer_start};
+pub use table::{FooterStart, SEGMENT_VERSION, SegmentRow, footer_start};
 use table::{MAGIC, Table};
 pub use writer::SegmentWriter;
 
@@ -71,7 +71,7 @@ impl SegmentFile {
     /// Opens a file: reads its table of buckets, but neither entries nor blocks.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] if the bytes are not a complete segment of the current version.
+    /// [`EngineError::Corrupt`] if the bytes are not a complete segment of version 3 or 4.
     pub fn open(id: u64, home: SharedBytes) -> Result<Arc<Self>, EngineError> {
         Self::open_without(id, home, DeadRanges::default())
     }

@@ -9,7 +9,6 @@ use crate::ends::{AllSeries, ENDS_ORDINALS_FROM, ends_of, source_of_ends};
 use crate::entry::BlockEntry;
 use crate::members::{Members, SERIES_ORDINALS_FROM, SeriesRef};
 use crate::merge::Merge;
-use crate::rows::Table;
 use crate::segment::SegmentPart;
 use crate::series::{Seal, Sealed, Series, SeriesStats};
 use crate::snapshot::View;
@@ -40,8 +39,6 @@ pub struct Store {
     unsaved_bytes: u64,
     /// Size of the unsaved rows in the log, in bytes.
     unsaved_encoded_bytes: u64,
-    /// Buffers for the rows of the next record.
-    table: Table<'static>,
     /// Rows that fill blocks, until the owner takes them for sealing.
     seals: Vec<Seal>,
     /// Cache of decoded block parts, shared with other stores.
@@ -75,7 +72,6 @@ impl Store {
             unsaved_rows: 0,
             unsaved_bytes: 0,
             unsaved_encoded_bytes: 0,
-            table: Table::default(),
             seals: Vec::new(),
             cache,
         }

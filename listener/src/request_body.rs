@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Wake};
 
 use actix_web::dev::Payload;
 use actix_web::error::PayloadError;
@@ -61,10 +61,10 @@ impl RequestBody {
         self.is_awaited.set(false);
         loop {
             let mut incoming = self.incoming.borrow_mut();
-            let (polled, has_woken) = held_back(|| Pin::new(&mut *incoming).poll_frame(context));
+            let (polled, missed) = held_back(|| Pin::new(&mut *incoming).poll_frame(context));
             let is_last = incoming.is_end_stream();
-            if has_woken && !is_last {
-                context.waker().wake_by_ref();
+            if let Some(missed) = missed.filter(|_| !is_last) {
+                missed.wake();
             }
             let Poll::Ready(frame) = polled else {
                 let waiting = self.waiting.take();

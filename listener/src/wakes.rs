@@ -3,7 +3,7 @@
 //! When a handler takes bytes of a body, hyper wakes the task of the connection to read more, also if these bytes were
 //! the last. The task would be polled once more for each request with a body, with the handler and all middleware. So the
 //! library is polled with a waker of ours, and its wakes while bytes are taken are held back until it is known whether
-//! more are to come.
+//! more are to come. With HTTP/2 it is polled with the task's own waker, so nothing is held back.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -23,13 +23,13 @@ pub(crate) struct LibraryWaker {
     waker: Waker,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What happens to wakes.
+#[derive(Default)]
 enum Wakes {
+    #[default]
     Passed,
-    /// Held back; none so far.
-    Held,
-    /// Held back, and there was one.
-    Missed,
+    /// Held back; the waker that was called, if one was. Only one connection's library runs at a time.
+    Held(Option<Arc<TaskWaker>>),
 }
 
 thread_local! {
@@ -59,25 +59,33 @@ impl Wake for TaskWaker {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        match WAKES.get() {
+        // Nothing is held back on a thread that ends.
+        match WAKES.try_with(Cell::take).unwrap_or_default() {
             Wakes::Passed => self.task.wake(),
-            Wakes::Held | Wakes::Missed => WAKES.set(Wakes::Missed),
+            Wakes::Held(_) => WAKES.set(Wakes::Held(Some(Arc::clone(self)))),
         }
     }
 }
 
-/// Runs `take` and returns with its result whether it tried to wake a connection's task.
-pub(crate) fn held_back<T>(take: impl FnOnce() -> T) -> (T, bool) {
+/// Runs `take` and returns with its result the waker by which the library tried to wake the connection's task, if it did.
+/// Whoever knows that the library has more to do wakes it.
+pub(crate) fn held_back<T>(take: impl FnOnce() -> T) -> (T, Option<Arc<TaskWaker>>) {
     /// Ends the holding back, also when `take` panics.
-    struct Holding(Wakes);
+    struct Holding;
     impl Drop for Holding {
         fn drop(&mut self) {
-            WAKES.set(self.0);
+            WAKES.take();
         }
     }
-    let _holding = Holding(WAKES.replace(Wakes::Held));
+    let holding = Holding;
+    WAKES.set(Wakes::Held(None));
     let taken = take();
-    (taken, WAKES.get() == Wakes::Missed)
+    let missed = match WAKES.take() {
+        Wakes::Held(missed) => missed,
+        Wakes::Passed => None,
+    };
+    drop(holding);
+    (taken, missed)
 }
 
 #[cfg(test)]
@@ -106,15 +114,19 @@ mod tests {
         polled().wake_by_ref();
         assert_eq!(count(), 1);
         let waker = polled();
-        assert!(!held_back(|| ()).1);
-        assert!(held_back(|| waker.wake_by_ref()).1);
+        assert!(held_back(|| ()).1.is_none());
+        let (_, missed) = held_back(|| waker.wake_by_ref());
         assert_eq!(count(), 1, "it was held back");
+        missed.unwrap().wake();
+        assert_eq!(count(), 2, "it is passed on");
+        let waker = polled();
         let other = || thread::scope(|scope| scope.spawn(|| waker.wake_by_ref()).join().is_ok());
-        assert_eq!(held_back(other), (true, false));
-        assert_eq!(count(), 2, "by another thread");
+        let (is_joined, missed) = held_back(other);
+        assert!(is_joined && missed.is_none());
+        assert_eq!(count(), 3, "by another thread");
         let waker = polled();
         assert!(catch_unwind(AssertUnwindSafe(|| held_back(|| panic!()))).is_err());
         waker.wake();
-        assert_eq!(count(), 3, "behind a panic");
+        assert_eq!(count(), 4, "behind a panic");
     }
 }

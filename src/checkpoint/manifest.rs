@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use disk::Disk;
-use engine::{BLOCK_VERSION, DeadRanges};
+use engine::{BLOCK_VERSION, DeadRanges, SEGMENT_VERSION};
 use serde::{Deserialize, Serialize};
 use wal::{Flip, Sequence};
 
@@ -17,7 +17,7 @@ use crate::sealed_file::SealedDir;
 
 /// Of manifests of each version that is read. The version is raised when an older program could misread the manifest, or
 /// the files that it names. New members do not raise it.
-const MAGICS: [&[u8; 8]; 3] = [b"TWMANI02", b"TWMANI03", b"TWMANI04"];
+const MAGICS: [&[u8; 8]; 4] = [b"TWMANI02", b"TWMANI03", b"TWMANI04", b"TWMANI05"];
 /// The prefix common to manifests of all versions.
 const KIND: &[u8] = b"TWMANI";
 
@@ -34,24 +34,39 @@ pub enum ManifestVersion {
     DeadBlocks,
     /// With blocks of version 2, perhaps, which an older program would take for damaged ones.
     PackedBlocks,
+    /// With segments of version 4, perhaps, which an older program would take for damaged ones.
+    ShortEntries,
 }
 
 impl ManifestVersion {
-    pub const ALL: [Self; 3] = [Self::Plain, Self::DeadBlocks, Self::PackedBlocks];
+    pub const ALL: [Self; 4] = [
+        Self::Plain,
+        Self::DeadBlocks,
+        Self::PackedBlocks,
+        Self::ShortEntries,
+    ];
 
     fn magic(self) -> &'static [u8; 8] {
         MAGICS[self as usize]
     }
 }
 
-/// No block in the segments is of a greater version. By default, the one that this program writes: whoever adds a segment to a
-/// manifest sets it, unless its blocks are copies.
+/// A version that nothing in the segments exceeds: from that which manifests leave out to that which this program writes.
+/// The latter is the default: whoever adds a segment to a manifest sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct BlocksVersion(u8);
+pub struct UpTo<const FIRST: u8, const CURRENT: u8>(u8);
 
-impl BlocksVersion {
-    pub const FIRST: Self = Self(1);
+/// The version of the segments' blocks.
+pub type BlocksVersion = UpTo<1, BLOCK_VERSION>;
+/// The version of the segments; older ones than version 3 are not named by a manifest.
+pub type SegmentsVersion = UpTo<3, SEGMENT_VERSION>;
+
+/// Blocks and segments of other versions need another [`ManifestVersion`].
+const _: () = assert!(BLOCK_VERSION == 2 && SEGMENT_VERSION == 4);
+
+impl<const FIRST: u8, const CURRENT: u8> UpTo<FIRST, CURRENT> {
+    pub const FIRST: Self = Self(FIRST);
 
     fn first() -> Self {
         Self::FIRST
@@ -62,12 +77,9 @@ impl BlocksVersion {
     }
 }
 
-/// Blocks of another version need another [`ManifestVersion`].
-const _: () = assert!(BLOCK_VERSION == 2);
-
-impl Default for BlocksVersion {
+impl<const FIRST: u8, const CURRENT: u8> Default for UpTo<FIRST, CURRENT> {
     fn default() -> Self {
-        Self(BLOCK_VERSION)
+        Self(CURRENT)
     }
 }
 
@@ -104,6 +116,12 @@ pub struct Manifest {
         skip_serializing_if = "BlocksVersion::is_first"
     )]
     pub blocks: BlocksVersion,
+    /// Left out if it is 3, as in versions 2 to 4.
+    #[serde(
+        default = "SegmentsVersion::first",
+        skip_serializing_if = "SegmentsVersion::is_first"
+    )]
+    pub segments_version: SegmentsVersion,
 }
 
 /// A file that a manifest names.
@@ -170,7 +188,7 @@ impl Manifest {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(ManifestError::File(CheckedFileError::Io(path, error))),
         };
-        let newest = ManifestVersion::PackedBlocks.magic();
+        let newest = ManifestVersion::ShortEntries.magic();
         let magic = match bytes.first_chunk() {
             Some(magic) if magic.starts_with(KIND) && magic > newest => {
                 return Err(ManifestError::Newer(path));
@@ -201,7 +219,9 @@ impl Manifest {
 
     /// The version as which it is written.
     pub fn version(&self) -> ManifestVersion {
-        if !self.blocks.is_first() {
+        if !self.segments_version.is_first() {
+            ManifestVersion::ShortEntries
+        } else if !self.blocks.is_first() {
             ManifestVersion::PackedBlocks
         } else if self.dead.is_empty() {
             ManifestVersion::Plain
@@ -300,10 +320,16 @@ mod tests {
             assert_eq!(Manifest::read(&disk, dir).unwrap().as_ref(), Some(manifest));
             disk.read(&Manifest::path(dir)).unwrap()[..8].to_vec()
         };
-        let newest = b"TWMANI04";
+        let newest = b"TWMANI05";
         assert_eq!(
             round_trip(&manifest),
             newest,
+            "an older program cannot read the segments"
+        );
+        manifest.segments_version = SegmentsVersion::FIRST;
+        assert_eq!(
+            round_trip(&manifest),
+            b"TWMANI04",
             "an older program cannot read the blocks"
         );
         manifest.blocks = BlocksVersion::FIRST;
@@ -314,7 +340,7 @@ mod tests {
             b"TWMANI03",
             "an older program would read the deleted points"
         );
-        manifest.blocks = BlocksVersion::default();
+        manifest.segments_version = SegmentsVersion::default();
         assert_eq!(round_trip(&manifest), newest);
     }
 

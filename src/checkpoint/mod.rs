@@ -38,7 +38,7 @@ pub use format_1::{Damage, convert};
 pub use layout::{Layout, at, message};
 pub use manifest::{
     BlocksVersion, BucketMark, Manifest, ManifestError, ManifestVersion, NamedFile, SEQUENCES_UNKNOWN_MAX,
-    flip_of_manifest,
+    SegmentsVersion, flip_of_manifest,
 };
 pub use open::{Opened, Recovered, RecoveryTimes, load_catalog, open};
 pub use open_error::OpenError;

@@ -15,7 +15,7 @@ use super::error::CheckpointError;
 use super::expiry::{DeletionClock, Reading};
 use super::forgetting::with_many_without_points;
 use super::layout::Layout;
-use super::manifest::{BlocksVersion, Manifest};
+use super::manifest::{BlocksVersion, Manifest, SegmentsVersion};
 use super::publish::Publish;
 use super::segments::Segments;
 use super::set_apart::SetApart;
@@ -270,6 +270,7 @@ impl Task {
         manifest.forget_unused_dead();
         // The segments may have been written by this program.
         manifest.blocks = BlocksVersion::default();
+        manifest.segments_version = SegmentsVersion::default();
         if manifest == self.manifest && !self.manifest_in_doubt {
             return Ok(());
         }

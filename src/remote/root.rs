@@ -16,10 +16,11 @@ const fn magic_of(version: ManifestVersion) -> &'static [u8; 8] {
         ManifestVersion::Plain => b"TWROOT01",
         ManifestVersion::DeadBlocks => b"TWROOT02",
         ManifestVersion::PackedBlocks => b"TWROOT03",
+        ManifestVersion::ShortEntries => b"TWROOT04",
     }
 }
 /// The number of the newest version.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// The prefix common to roots of all versions.
 const KIND: &[u8] = b"TWROOT";
 

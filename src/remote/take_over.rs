@@ -35,7 +35,7 @@ pub struct TakenOver {
 
 /// Copies what a root names, except for the blocks of its segments, into an empty directory, to be opened with a log that
 /// has what comes after it. Verifies the checksums of what it copies. Its cost does not depend on the points, except that
-/// a footer has some 60 bytes for each block.
+/// a footer has an entry for each block.
 ///
 /// # Errors
 /// See [`RemoteError`]. What was copied is left.

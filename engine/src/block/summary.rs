@@ -156,6 +156,9 @@ impl BlockSummary {
                 STRING => (FieldKind::String, Aggregate::of_count(count)),
                 _ => return Err(reader.corrupt("a kind of field")),
             };
+            if aggregate.count > u64::from(rows) {
+                return Err(reader.corrupt("at most as many values as rows"));
+            }
             each(FieldSummary {
                 field,
                 kind,
@@ -223,7 +226,8 @@ impl Decimals {
     }
 
     fn decode(reader: &mut Reader<'_>, rows: u32, places: u8) -> Result<Aggregate, EngineError> {
-        let count = u64::from(rows).wrapping_sub(reader.varint()?);
+        let count = u64::from(rows).checked_sub(reader.varint()?);
+        let count = count.ok_or_else(|| reader.corrupt("at most as many values as rows"))?;
         let min = reader.signed()?;
         let max = min.wrapping_add(reader.varint()? as i64);
         let sum = reader.signed()?.wrapping_add(min.wrapping_mul(count as i64));

@@ -51,6 +51,7 @@ fn more_rows_than_a_block_may_hold_are_damage() {
     ] {
         let summary = BlockSummary {
             rows,
+            fields: Box::default(),
             ..BlockSummary::clone(&block.summary)
         };
         let mut bytes = Vec::new();
@@ -105,6 +106,29 @@ fn carries_are_written_only_for_very_long_decimals() {
     let (in_rollups, with_carry) = written(8_192, 100_000_000_000_000);
     assert!(in_rollups);
     assert!(with_carry > len + 16, "doubles in the footer, and one more");
+}
+
+/// A count is added to others, and must not overflow.
+#[test]
+fn more_values_than_rows_are_damage() {
+    let block = encode_block(7, &columns(100));
+    for rows in [100, 99] {
+        let summary = BlockSummary {
+            rows,
+            ..BlockSummary::clone(&block.summary)
+        };
+        for kept in [0..1, 1..2] {
+            let fields = summary.fields[kept.clone()].into();
+            let mut bytes = Vec::new();
+            BlockSummary {
+                fields,
+                ..summary.clone()
+            }
+            .encode(&mut bytes);
+            let read = BlockSummary::decode(&mut Reader::new(&bytes, "entry"));
+            assert_eq!(read.is_ok(), kept == (1..2) || rows == 100, "{rows} rows");
+        }
+    }
 }
 
 /// Sum and extremes of a field are the same, bit by bit, whether they are written as decimals or as doubles.

@@ -172,11 +172,11 @@ impl TableValues<'_> {
     }
 }
 
-/// Buffers for up to this many values are kept for the next record: each bucket has some.
-const VALUES_KEPT: usize = 256;
+/// Buffers for up to this many values are kept for the next record.
+const VALUES_KEPT: usize = 4_096;
 
 impl Table<'_> {
-    /// The buffers without what they contain. Those of a large table are freed.
+    /// The buffers without the texts that they borrow. Those of a large table are freed.
     fn emptied(self) -> Table<'static> {
         let (rows, columns) = (self.timestamps_ns.capacity(), self.columns.capacity());
         if rows.saturating_mul(columns + 1) > VALUES_KEPT {

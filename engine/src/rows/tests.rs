@@ -47,10 +47,11 @@ fn read_with(bytes: &[u8], buffers: Table<'static>) -> (BTreeMap<u32, Vec<String
 
 #[test]
 fn a_reader_may_use_the_buffers_of_another() {
-    let record = |kind: usize, rows: i64| {
+    // A table of one source, or single rows of several.
+    let record = |kind: usize, rows: i64, of_several: bool| {
         let mut writer = RowsWriter::new();
         for row in 0..rows {
-            writer.begin(1);
+            writer.begin(1 + if of_several { row as u32 / 2 } else { 0 });
             match kind {
                 0 => writer.number(3, row as f64 / 4.0, 2),
                 1 => writer.boolean(3, row % 2 == 0),
@@ -67,14 +68,27 @@ fn a_reader_may_use_the_buffers_of_another() {
         bytes
     };
     let mut buffers = Table::default();
-    for (kind, rows) in [(0, 1), (2, 3), (1, 1), (2, 1), (0, 2), (0, 1), (2, 2), (1, 4)] {
-        let bytes = record(kind, rows);
+    for (kind, rows, of_several) in [
+        (0, 1, false),
+        (0, 3, true),
+        (2, 3, false),
+        (2, 4, true),
+        (1, 1, false),
+        (2, 1, false),
+        (1, 5, true),
+        (0, 2, false),
+        (0, 4, true),
+        (0, 1, false),
+        (2, 2, false),
+        (1, 4, false),
+    ] {
+        let bytes = record(kind, rows, of_several);
         let (found, kept) = read_with(&bytes, buffers);
         assert_eq!(found, rows_by_source(&bytes), "{rows} rows of kind {kind}");
         assert!(kept.timestamps_ns.capacity() > 0);
         buffers = kept;
     }
-    let (_, kept) = read_with(&record(0, 1_000), buffers);
+    let (_, kept) = read_with(&record(0, 10_000, false), buffers);
     assert_eq!(
         kept.timestamps_ns.capacity(),
         0,

@@ -54,8 +54,8 @@ struct Found {
     place: Range<usize>,
 }
 
-/// Writes a segment with the readable part of a file from version 3 on, limited to the blocks for which `keeps` returns true,
-/// given the bucket and the offset of the block.
+/// Writes a segment with the readable part of a file from version 3 on, limited to the blocks for which `keeps` returns
+/// true, given the bucket and the offset of the block.
 /// If [`Salvaged::rows`] is 0, the new segment has no blocks and is of no use.
 ///
 /// # Errors

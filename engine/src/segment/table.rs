@@ -8,6 +8,8 @@ use crate::block::BlockSummary;
 use crate::bytes::Reader;
 use crate::content::Tail;
 
+/// Version of the segments that are written.
+pub const SEGMENT_VERSION: u8 = 4;
 pub(super) const MAGIC: &[u8; 8] = b"TWSEGM04";
 /// Magic of version 3, whose entries have no decimals; otherwise read like version 4.
 const MAGIC_3: &[u8; 8] = b"TWSEGM03";
@@ -150,7 +152,7 @@ pub enum FooterStart {
 /// entries are not verified: [`crate::SegmentFile::open`] does that.
 ///
 /// # Errors
-/// [`EngineError::Corrupt`] if they are not the end of a segment file of the current version.
+/// [`EngineError::Corrupt`] if they are not the end of a segment file from version 3 on.
 pub fn footer_start(last_bytes: &[u8], len: usize) -> Result<FooterStart, EngineError> {
     let tail = Tail::new(last_bytes, len);
     let at = Trailer::read(tail)?.at;
@@ -169,8 +171,8 @@ pub fn footer_start(last_bytes: &[u8], len: usize) -> Result<FooterStart, Engine
 }
 
 impl Table {
-    /// Finds and verifies the table at the end of a file from version 3 on. The magic at its beginning is read if it is here:
-    /// the table has a checksum.
+    /// Finds and verifies the table at the end of a file from version 3 on. The magic at its beginning is read if it is
+    /// here: the table has a checksum.
     pub(super) fn find(tail: Tail<'_>) -> Result<Self, EngineError> {
         let begins = tail.get(0..MAGIC.len());
         let is_known = begins.is_none_or(|magic| magic == MAGIC || magic == MAGIC_3);
@@ -301,7 +303,7 @@ impl Table {
     }
 }
 
-/// The bucket whose block is at this offset of a file of the current version; `None` if it cannot be determined.
+/// The bucket whose block is at this offset of a file from version 3 on; `None` if it cannot be determined.
 pub(crate) fn bucket_at(tail: Tail<'_>, offset: usize) -> Option<u32> {
     let table = Table::find(tail).ok()?;
     let mut end = MAGIC.len() as u64;

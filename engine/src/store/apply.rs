@@ -1,12 +1,17 @@
 //! Adds the rows of log records to a store.
 
-use std::mem::take;
+use std::cell::Cell;
 
 use super::Store;
 use crate::EngineError;
 use crate::ends::source_of_ends;
 use crate::members::{SERIES_ORDINALS_FROM, SeriesRef};
 use crate::rows::{RowsReader, Table};
+
+thread_local! {
+    /// Buffers for the rows of a record, used by all stores of a thread.
+    static BUFFERS: Cell<Table<'static>> = Cell::default();
+}
 
 fn corrupt(expected: &'static str) -> EngineError {
     EngineError::corrupt("rows of a log record", 0, expected)
@@ -41,7 +46,7 @@ impl Store {
         series: &[SeriesRef],
     ) -> Result<u32, EngineError> {
         let mut applied = 0;
-        let mut reader = RowsReader::new(rows, take(&mut self.table))?;
+        let mut reader = RowsReader::new(rows, BUFFERS.take())?;
         while let Some(table) = reader.next()? {
             let of_ends = table.source_of_ends().is_some();
             if of_ends {
@@ -59,7 +64,7 @@ impl Store {
             self.unsaved_rows += u64::from(count);
             applied += if of_ends { 0 } else { count };
         }
-        self.table = reader.into_buffers();
+        BUFFERS.set(reader.into_buffers());
         self.unsaved_encoded_bytes += rows.len() as u64;
         Ok(applied)
     }

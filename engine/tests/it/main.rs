@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod damage;
+mod entries;
 mod files;
 mod fixtures;
 mod in_parts;

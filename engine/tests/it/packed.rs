@@ -72,14 +72,10 @@ fn values(store: &Store) -> Vec<(i64, f64)> {
     values.collect()
 }
 
-/// `TIDEWATCH_WRITE_FIXTURES=1` writes the file, once for each new version.
 #[test]
 fn segments_with_packed_integers_are_read() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/segment-3-packed.bin");
     let now = segment();
-    if std::env::var_os("TIDEWATCH_WRITE_FIXTURES").is_some() {
-        std::fs::write(&path, &now).unwrap();
-    }
     let expected: Vec<(i64, f64)> = (0..ROWS).map(|row| (time(row), value(row))).collect();
     for bytes in [now, std::fs::read(&path).unwrap()] {
         // Form 3, order 1, 9 bits: the times.

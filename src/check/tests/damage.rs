@@ -8,7 +8,7 @@ use disk::sim::{Crash, SimDisk};
 
 use super::super::check;
 use super::directory::{damage_byte, data_dir, directory, fork, layout, points, run, with_suffix};
-use crate::checkpoint::{BlocksVersion, Manifest, open};
+use crate::checkpoint::{BlocksVersion, Manifest, SegmentsVersion, open};
 
 #[test]
 fn a_sound_directory_is_summarized_and_not_altered() {
@@ -141,9 +141,13 @@ fn a_manifest_with_a_damaged_magic_is_rewritten() {
     let data_dir_path = layout().data_dir;
     let path = Manifest::path(&data_dir_path);
     let newest = Manifest::read(&disk, &data_dir_path).unwrap().unwrap();
+    let with_packed_blocks = Manifest {
+        segments_version: SegmentsVersion::FIRST,
+        ..newest.clone()
+    };
     let oldest = Manifest {
         blocks: BlocksVersion::FIRST,
-        ..newest.clone()
+        ..with_packed_blocks.clone()
     };
     let mut with_dead_blocks = oldest.clone();
     // No block begins there.
@@ -151,7 +155,8 @@ fn a_manifest_with_a_damaged_magic_is_rewritten() {
     for (magic, manifest) in [
         (b"TWMANI02", oldest),
         (b"TWMANI03", with_dead_blocks),
-        (b"TWMANI04", newest),
+        (b"TWMANI04", with_packed_blocks),
+        (b"TWMANI05", newest),
     ] {
         manifest.write(&disk, &data_dir_path).unwrap();
         let whole_manifest = disk.files().remove(&path).unwrap();
@@ -170,7 +175,7 @@ fn a_manifest_with_a_damaged_magic_is_rewritten() {
     let mut content = disk.files().remove(&path).unwrap().split_off(20);
     content[0] += 1;
     content.extend_from_slice(b"\xa3new\x01");
-    let mut bytes = b"TWMANI05".to_vec();
+    let mut bytes = b"TWMANI06".to_vec();
     bytes.extend_from_slice(&(content.len() as u64).to_le_bytes());
     bytes.extend_from_slice(&crc32fast::hash(&content).to_le_bytes());
     bytes.extend_from_slice(&content);

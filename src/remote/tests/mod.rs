@@ -11,7 +11,7 @@ use super::epoch::{highest, take};
 use super::error::RemoteError;
 use super::names::{Object, RootName, ShardNames};
 use super::root::{FileEntry, Root, ends, sha256};
-use crate::checkpoint::{BlocksVersion, BucketMark, Manifest};
+use crate::checkpoint::{BlocksVersion, BucketMark, Manifest, SegmentsVersion};
 
 const NAMES: ShardNames = ShardNames(0);
 
@@ -42,6 +42,7 @@ fn root() -> Root {
             runs: vec![2],
             buckets: [(1, mark)].into(),
             blocks: BlocksVersion::FIRST,
+            segments_version: SegmentsVersion::FIRST,
             ..Manifest::default()
         },
         files: vec![
@@ -98,12 +99,21 @@ fn a_root_of_version_3_is_read() {
     assert_is_read("root-3.bin", &root);
 }
 
+/// Its manifest has segments of version 4.
+#[test]
+fn a_root_of_version_4_is_read() {
+    let mut root = root();
+    root.manifest.blocks = BlocksVersion::default();
+    root.manifest.segments_version = SegmentsVersion::default();
+    assert_is_read("root-4.bin", &root);
+}
+
 #[test]
 fn a_later_version_is_named() {
     let mut later = root().encode().unwrap();
-    later[6..8].copy_from_slice(b"04");
-    let error = Root::decode("3-12", &later).expect_err("it is of version 4");
-    assert!(matches!(error, RemoteError::Version(_, 4)), "{error}");
+    later[6..8].copy_from_slice(b"05");
+    let error = Root::decode("3-12", &later).expect_err("it is of version 5");
+    assert!(matches!(error, RemoteError::Version(_, 5)), "{error}");
 }
 
 #[test]
