@@ -94,7 +94,7 @@ fn snapshot(data: &[u8]) {
     }
 }
 
-/// The content of a manifest in its frame, or the whole file, by the first byte.
+/// The content of a manifest in a frame of some version, or the whole file, by the first byte.
 fn manifest(data: &[u8]) {
     let Some((frame, content)) = data.split_first() else {
         return;
@@ -102,7 +102,8 @@ fn manifest(data: &[u8]) {
     let (disk, dir) = (SimDisk::new(1), Path::new("/data"));
     let mut file = Vec::new();
     if frame & 1 != 0 {
-        file.extend_from_slice(b"TWMANI02");
+        let versions = [b"TWMANI02", b"TWMANI03", b"TWMANI04", b"TWMANI05"];
+        file.extend_from_slice(versions[usize::from(frame >> 1 & 3)]);
         file.extend_from_slice(&(content.len() as u64).to_le_bytes());
         file.extend_from_slice(&crc32fast::hash(content).to_le_bytes());
     }

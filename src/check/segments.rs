@@ -12,7 +12,7 @@ use engine::{DeadRanges, Lost, MergeError, Salvaged, SegmentFile, SharedBytes, s
 use super::repair::replace;
 use super::{Report, Say};
 use crate::catalog::Catalog;
-use crate::checkpoint::{BlocksVersion, DataDir, Manifest, SegmentsVersion, at, shared, write_segment};
+use crate::checkpoint::{DataDir, Manifest, at, shared, write_segment};
 use crate::progress::Progress;
 use crate::sealed_file::{SealedDir, SealedFiles};
 use crate::timestamp::format_timestamp_ns;
@@ -198,9 +198,7 @@ pub(super) fn repair(dir: &DataDir, manifest: &mut Manifest, say: &mut Say<'_>) 
     }
     (manifest.segments, manifest.next_segment) = (segments, files.next_id());
     manifest.forget_unused_dead();
-    // Blocks without a footer are encoded again.
-    manifest.blocks = BlocksVersion::default();
-    manifest.segments_version = SegmentsVersion::default();
+    manifest.note_written_segment();
     replace(dir, manifest, &damaged, messages, say)
 }
 

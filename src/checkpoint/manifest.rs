@@ -52,7 +52,7 @@ impl ManifestVersion {
 }
 
 /// A version that nothing in the segments exceeds: from that which manifests leave out to that which this program writes.
-/// The latter is the default: whoever adds a segment to a manifest sets it.
+/// The latter is the default; see [`Manifest::note_written_segment`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct UpTo<const FIRST: u8, const CURRENT: u8>(u8);
@@ -228,6 +228,12 @@ impl Manifest {
         } else {
             ManifestVersion::DeadBlocks
         }
+    }
+
+    /// Notes that this program has written one of the segments.
+    pub fn note_written_segment(&mut self) {
+        self.blocks = BlocksVersion::default();
+        self.segments_version = SegmentsVersion::default();
     }
 
     /// The blocks of a segment that are not read any more.

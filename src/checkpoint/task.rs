@@ -15,7 +15,7 @@ use super::error::CheckpointError;
 use super::expiry::{DeletionClock, Reading};
 use super::forgetting::with_many_without_points;
 use super::layout::Layout;
-use super::manifest::{BlocksVersion, Manifest, SegmentsVersion};
+use super::manifest::Manifest;
 use super::publish::Publish;
 use super::segments::Segments;
 use super::set_apart::SetApart;
@@ -269,8 +269,7 @@ impl Task {
     pub(super) fn install_manifest(&mut self, mut manifest: Manifest) -> Result<(), CheckpointError> {
         manifest.forget_unused_dead();
         // The segments may have been written by this program.
-        manifest.blocks = BlocksVersion::default();
-        manifest.segments_version = SegmentsVersion::default();
+        manifest.note_written_segment();
         if manifest == self.manifest && !self.manifest_in_doubt {
             return Ok(());
         }

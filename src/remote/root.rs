@@ -93,7 +93,13 @@ impl Root {
                 _ => damaged(format!("expected {expected}")),
             }
         })?;
-        rmp_serde::from_slice(content).map_err(|error| damaged(error.to_string()))
+        let root: Self = rmp_serde::from_slice(content).map_err(|error| damaged(error.to_string()))?;
+        match magic_of(root.manifest.version()) == *magic {
+            true => Ok(root),
+            false => Err(damaged(
+                "expected the version that goes with its manifest".to_owned(),
+            )),
+        }
     }
 
     /// Total length of the files.

@@ -11,6 +11,7 @@ use crate::content::Tail;
 /// Version of the segments that are written.
 pub const SEGMENT_VERSION: u8 = 4;
 pub(super) const MAGIC: &[u8; 8] = b"TWSEGM04";
+const _: () = assert!(MAGIC[7] == b'0' + SEGMENT_VERSION);
 /// Magic of version 3, whose entries have no decimals; otherwise read like version 4.
 const MAGIC_3: &[u8; 8] = b"TWSEGM03";
 /// Magic of version 2, which contains one bucket without naming it.

@@ -8,7 +8,7 @@ use disk::{Disk, StdDisk};
 
 use super::directory::{damage_byte, fork, layout, run, with_suffix};
 use crate::backup::restore_to;
-use crate::checkpoint::{Damage, Manifest, convert};
+use crate::checkpoint::{BlocksVersion, Damage, Manifest, ManifestVersion, SegmentsVersion, convert};
 
 /// A directory of format 1: segments, answers and a log.
 fn directory() -> SimDisk {
@@ -101,4 +101,29 @@ fn repair_salvages_the_sound_part_of_an_unconverted_bucket() {
         assert!(kept, "{report}");
         assert!(run(&disk, false).0);
     }
+}
+
+/// A bucket that a start of an older program could not convert reads again: a manifest that names the new segment is of the
+/// version that goes with it.
+#[test]
+fn a_later_conversion_raises_the_version_of_the_manifest() {
+    let disk = directory();
+    let segment = with_suffix(&disk, ".segment").remove(0);
+    let damaged = disk.len(&segment).unwrap() - 30;
+    disk.flip_bit(&segment, damaged, 1);
+    let port: Arc<dyn Disk> = Arc::new(disk.clone());
+    let data_dir = layout().data_dir;
+    assert!(convert(&port, &data_dir, Damage::SetApart).unwrap());
+    let read = || Manifest::read(&disk, &data_dir).unwrap().unwrap();
+    let older = Manifest {
+        blocks: BlocksVersion::FIRST,
+        segments_version: SegmentsVersion::FIRST,
+        ..read()
+    };
+    older.write(&disk, &data_dir).unwrap();
+    assert_eq!(read().version(), ManifestVersion::Plain);
+    disk.flip_bit(&segment, damaged, 1);
+    assert!(convert(&port, &data_dir, Damage::SetApart).unwrap());
+    assert!(read().segments.len() > older.segments.len());
+    assert_eq!(read().version(), ManifestVersion::ShortEntries);
 }

@@ -241,6 +241,7 @@ impl<'a, 'd> Conversion<'a, 'd> {
         });
         let written = written.map_err(|(path, error)| at(&path)(error))?;
         self.manifest.segments.push(written.id());
+        self.manifest.note_written_segment();
         Ok(())
     }
 

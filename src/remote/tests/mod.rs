@@ -108,6 +108,17 @@ fn a_root_of_version_4_is_read() {
     assert_is_read("root-4.bin", &root);
 }
 
+/// The checksum does not cover the magic, and versions differ by one bit.
+#[test]
+fn a_root_with_the_magic_of_another_version_is_damaged() {
+    for version in [b"02", b"03", b"04"] {
+        let mut other = root().encode().unwrap();
+        other[6..8].copy_from_slice(version);
+        let error = Root::decode("3-12", &other).expect_err("its manifest is of version 1");
+        assert!(matches!(error, RemoteError::DamagedRoot(..)), "{error}");
+    }
+}
+
 #[test]
 fn a_later_version_is_named() {
     let mut later = root().encode().unwrap();

@@ -294,7 +294,7 @@ fn a_long_footer_is_copied_whole() {
         rows.encode(&mut record);
         record
     };
-    let (few, many) = (record(1), record(5_000));
+    let (few, many) = (record(1), record(15_000));
     let written = write_segment(&world.disk, &layout().segments_dir(), 2, |out: &mut dyn Write| {
         let mut segment = SegmentWriter::new(out)?;
         for bucket in [BUCKET, 7].into_iter().chain(1_000..3_000) {
