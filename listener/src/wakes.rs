@@ -1,6 +1,6 @@
 //! Wakes of a connection's task by the HTTP library.
 //!
-//! When a handler takes bytes of a body, hyper wakes the task of the connection to read more, also if these bytes were
+//! When a handler takes bytes of a body, hyper wakes the task of the connection to read more, even if these bytes were
 //! the last. The task would be polled once more for each request with a body, with the handler and all middleware. So the
 //! library is polled with a waker of ours, and its wakes while bytes are taken are held back until it is known whether
 //! more are to come. With HTTP/2 it is polled with the task's own waker, so nothing is held back.

@@ -24,8 +24,8 @@ const BOOLEAN: u8 = 1;
 const STRING: u8 = 2;
 /// A sum that needs more than one double, or exceeds their range. Since version 2 of segments.
 const NUMBER_WITH_CARRY: u8 = 3;
-/// Numbers whose sum and extremes are decimals without decimal places; with n, the type is n more. Since version 4 of
-/// segments.
+/// Numbers whose sum and extremes are whole numbers. If these are decimals with n places, the type is n more. Since
+/// version 4 of segments.
 const DECIMALS: u8 = 16;
 /// The type with the most decimal places.
 const DECIMALS_LAST: u8 = DECIMALS + decimal::SOUGHT_DECIMALS_MAX;
@@ -215,8 +215,8 @@ impl Decimals {
         })
     }
 
-    /// Encodes them for a field with `count` values in a block of `rows` rows. The sum is written as what it is more
-    /// than if all values were the minimum.
+    /// Encodes them for a field with `count` values in a block of `rows` rows. Of the sum, the minimum of each value is
+    /// subtracted, so that it takes few bytes.
     fn encode(&self, out: &mut Vec<u8>, rows: u32, count: u64) {
         out.push(DECIMALS + self.places);
         put_varint(out, u64::from(rows).wrapping_sub(count));

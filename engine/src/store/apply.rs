@@ -9,7 +9,7 @@ use crate::members::{SERIES_ORDINALS_FROM, SeriesRef};
 use crate::rows::{RowsReader, Table};
 
 thread_local! {
-    /// Buffers for the rows of a record, used by all stores of a thread.
+    /// Buffers for the rows of a record, shared by the stores that a thread writes to.
     static BUFFERS: Cell<Table<'static>> = Cell::default();
 }
 
