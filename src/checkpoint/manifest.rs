@@ -188,7 +188,7 @@ impl Manifest {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(ManifestError::File(CheckedFileError::Io(path, error))),
         };
-        let newest = ManifestVersion::ShortEntries.magic();
+        let newest = MAGICS[MAGICS.len() - 1];
         let magic = match bytes.first_chunk() {
             Some(magic) if magic.starts_with(KIND) && magic > newest => {
                 return Err(ManifestError::Newer(path));

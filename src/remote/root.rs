@@ -20,7 +20,7 @@ const fn magic_of(version: ManifestVersion) -> &'static [u8; 8] {
     }
 }
 /// The number of the newest version.
-const VERSION: u32 = 4;
+const VERSION: u32 = ManifestVersion::ALL.len() as u32;
 /// The prefix common to roots of all versions.
 const KIND: &[u8] = b"TWROOT";
 

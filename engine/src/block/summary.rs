@@ -133,15 +133,13 @@ impl BlockSummary {
         for _ in 0..count {
             let field = reader.u16()?;
             let kind = reader.byte()?;
-            if (DECIMALS..=DECIMALS_LAST).contains(&kind) {
-                each(FieldSummary {
-                    field,
-                    kind: FieldKind::Number,
-                    aggregate: Decimals::decode(reader, rows, kind - DECIMALS)?,
-                });
-                continue;
-            }
-            let count = reader.varint()?;
+            let stated = reader.varint()?;
+            let count = match kind {
+                // The rows without a value.
+                DECIMALS..=DECIMALS_LAST => u64::from(rows).checked_sub(stated),
+                _ => Some(stated).filter(|count| *count <= u64::from(rows)),
+            };
+            let count = count.ok_or_else(|| reader.corrupt("at most as many values as rows"))?;
             let (kind, aggregate) = match kind {
                 NUMBER => {
                     let aggregate = Aggregate::new(count, reader.f64()?, reader.f64()?, reader.f64()?);
@@ -154,11 +152,12 @@ impl BlockSummary {
                 }
                 BOOLEAN => (FieldKind::Boolean, Aggregate::of_count(count)),
                 STRING => (FieldKind::String, Aggregate::of_count(count)),
+                DECIMALS..=DECIMALS_LAST => {
+                    let aggregate = Decimals::decode(reader, count, kind - DECIMALS)?;
+                    (FieldKind::Number, aggregate)
+                }
                 _ => return Err(reader.corrupt("a kind of field")),
             };
-            if aggregate.count > u64::from(rows) {
-                return Err(reader.corrupt("at most as many values as rows"));
-            }
             each(FieldSummary {
                 field,
                 kind,
@@ -225,9 +224,8 @@ impl Decimals {
         put_signed(out, self.sum.wrapping_sub(self.min.wrapping_mul(count as i64)));
     }
 
-    fn decode(reader: &mut Reader<'_>, rows: u32, places: u8) -> Result<Aggregate, EngineError> {
-        let count = u64::from(rows).checked_sub(reader.varint()?);
-        let count = count.ok_or_else(|| reader.corrupt("at most as many values as rows"))?;
+    /// Decodes what follows the number of rows without a value.
+    fn decode(reader: &mut Reader<'_>, count: u64, places: u8) -> Result<Aggregate, EngineError> {
         let min = reader.signed()?;
         let max = min.wrapping_add(reader.varint()? as i64);
         let sum = reader.signed()?.wrapping_add(min.wrapping_mul(count as i64));

@@ -1,11 +1,12 @@
 //! Aggregates of whole blocks, which are in the footer of a segment.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::query::{GroupQuery, group};
 use engine::rows::{NOT_DECIMAL, RowsWriter};
 use engine::{SegmentFile, SegmentWriter, Store, Unit};
+
+use crate::fixtures::path;
 
 const SOURCE: u32 = 1;
 const ROWS: i64 = 300;
@@ -49,10 +50,6 @@ fn segment() -> Vec<u8> {
 
 #[test]
 fn aggregates_of_whole_blocks_are_read_from_entries_of_every_version() {
-    let path = |name| {
-        let fixtures = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-        fixtures.join(name)
-    };
     let now = segment();
     if std::env::var_os("TIDEWATCH_WRITE_FIXTURES").is_some() {
         std::fs::write(path("segment-4-decimals.bin"), &now).unwrap();

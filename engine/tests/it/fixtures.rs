@@ -17,7 +17,8 @@ use engine::{
 const SECOND: i64 = 1_000_000_000;
 const ROWS: i64 = 10_000;
 
-fn path(name: &str) -> PathBuf {
+/// Path of a kept file.
+pub(crate) fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("tests/fixtures")
         .join(name)

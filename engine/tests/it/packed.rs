@@ -1,11 +1,12 @@
 //! Blocks whose integers are packed.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::query::{ScanQuery, Selection, scan};
 use engine::rows::RowsWriter;
 use engine::{SegmentFile, SegmentWriter, Store, Values};
+
+use crate::fixtures::path;
 
 const SOURCE: u32 = 1;
 const ROWS: i64 = 300;
@@ -74,10 +75,9 @@ fn values(store: &Store) -> Vec<(i64, f64)> {
 
 #[test]
 fn segments_with_packed_integers_are_read() {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/segment-3-packed.bin");
-    let now = segment();
+    let (now, kept) = (segment(), std::fs::read(path("segment-3-packed.bin")).unwrap());
     let expected: Vec<(i64, f64)> = (0..ROWS).map(|row| (time(row), value(row))).collect();
-    for bytes in [now, std::fs::read(&path).unwrap()] {
+    for bytes in [now, kept] {
         // Form 3, order 1, 9 bits: the times.
         assert!(bytes.windows(3).any(|part| part == [3, 1, 9]));
         let file = SegmentFile::open(1, Arc::new(bytes)).unwrap();

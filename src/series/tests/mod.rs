@@ -242,13 +242,19 @@ impl World {
     }
 }
 
-#[test]
-fn the_index_agrees_with_a_model() {
+/// The seed of this run, printed so that a failure can be repeated.
+pub(super) fn seed() -> u64 {
     let given = std::env::var("TIDEWATCH_SEED")
         .ok()
         .and_then(|seed| seed.parse().ok());
     let seed = given.unwrap_or(20_262);
     println!("TIDEWATCH_SEED={seed}");
+    seed
+}
+
+#[test]
+fn the_index_agrees_with_a_model() {
+    let seed = seed();
     let disk = SimDisk::new(seed);
     let files = files(&disk, &[]);
     let index = SeriesIndex::open(BUCKET, files.ledger().clone()).unwrap();
