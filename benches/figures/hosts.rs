@@ -133,7 +133,11 @@ fn hosts() -> Outcome<Vec<Measured>> {
         query(json!({"fields": fields(1)}), last_five),
         request("GET", &names, &account.credential, b""),
     ];
-    let asked = alternate(server.address, ROUNDS, questions.each_ref().map(Vec::as_slice))?;
+    // Each by itself: the largest answer would leave nothing of the others in the processor's caches.
+    let mut asked = Vec::new();
+    for question in &questions {
+        asked.extend(alternate(server.address, ROUNDS, [question.as_slice()])?);
+    }
     let mut measured = vec![
         Measured {
             value: cpu_s * 1e6 / ROWS as f64,
@@ -147,7 +151,7 @@ fn hosts() -> Outcome<Vec<Measured>> {
             note: "walks of whole numbers from 0 to 100, after a stop".to_owned(),
         },
     ];
-    measured.extend(asked.map(|(milliseconds, bytes)| Measured {
+    measured.extend(asked.into_iter().map(|(milliseconds, bytes)| Measured {
         value: milliseconds,
         note: format!(
             "over HTTP, median of {ROUNDS}, {} KB; {steps} rows a host",

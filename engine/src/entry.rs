@@ -90,6 +90,14 @@ impl BlockEntry {
         }
     }
 
+    /// Whether no byte of its segment has to come from another machine.
+    pub(crate) fn is_here(&self) -> bool {
+        match &self.home {
+            Home::Heap(_) => true,
+            Home::Filed { file, .. } => file.is_here(),
+        }
+    }
+
     /// The segment that contains the block, and its number of rows.
     pub(crate) fn rows_of_segment(&self) -> Option<(u64, u32)> {
         Some((self.segment()?, self.rows))

@@ -121,6 +121,11 @@ impl SegmentFile {
         self.rows
     }
 
+    /// Whether no byte of the file has to come from another machine.
+    pub(crate) fn is_here(&self) -> bool {
+        self.tail().start() == 0
+    }
+
     /// Size of its footer in bytes.
     pub fn footer_bytes(&self) -> u64 {
         self.table.footer().len() as u64

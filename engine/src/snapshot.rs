@@ -340,6 +340,11 @@ impl SeriesSnapshot {
         self.series.stats().bounds_ns
     }
 
+    /// Whether reading its rows never waits for another machine.
+    pub fn is_here(&self) -> bool {
+        self.blocks().iter().all(BlockEntry::is_here)
+    }
+
     /// Its blocks, with expired rows.
     pub(crate) fn blocks(&self) -> &[BlockEntry] {
         self.series.blocks()

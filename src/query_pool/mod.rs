@@ -3,31 +3,38 @@
 //! does not delay an acknowledgement. A query whose client has gone, or whose time is up, stops at the next block.
 //!
 //! Organizations are scheduled round-robin (`turns`). A query first gets a short turn, in which it is planned and, if
-//! it is cheap, answered. A long query releases what it holds and is queued again in a lane of its own. There is one
-//! thread in addition to the configured number that runs only short turns, so that small queries never wait behind
-//! another organization's scans.
+//! it is cheap, answered. A long query releases what it holds and is queued again in a lane of its own; one that is known
+//! to be long is queued there at once. There is one thread in addition to the configured number that runs only short
+//! turns, so that small queries never wait behind another organization's scans.
+//!
+//! Waking a thread up and being woken up by it takes longer than the smallest queries do. A query may therefore get an
+//! immediate turn before it is queued, on the thread of its request (`immediate`).
 //!
 //! A long turn may divide its work among helpers while there are cores to spare (`places`).
 //!
 //! Each query accounts for its memory (`Stop::budget`), so the memory of all queries is limited by the number of
-//! threads.
+//! threads, including, with a part of it, those of requests.
 
+mod immediate;
 mod places;
+mod turn;
 mod turns;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use engine::query::{Budget, Touched};
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 
-use crate::error::{ErrorKind, ServiceError};
+use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::metrics::{Distribution, Histogram};
+use immediate::Immediate;
 use places::Places;
 pub use places::Worker;
+use turn::Running;
+pub use turn::{Step, Stop, Turn};
 use turns::Turns;
 
 /// The pool. Cheap to clone; its threads end when the last clone is dropped.
@@ -45,6 +52,7 @@ struct Shared {
     /// Where the thread waits that runs only short turns.
     short_only: Condvar,
     places: Places,
+    immediate: Immediate,
     counts: Counts,
     timeout: Duration,
     memory_bytes_max: usize,
@@ -66,6 +74,7 @@ type Job = Box<dyn FnMut(Option<Turn>) -> bool + Send>;
 struct Counts {
     refused: AtomicU64,
     abandoned: AtomicU64,
+    immediate: AtomicU64,
     durations: Histogram,
     touched: AtomicU64,
     blocks: AtomicU64,
@@ -82,76 +91,14 @@ pub struct QueryPoolStats {
     pub refused: u64,
     /// Queries dropped from the queue because their client had gone or their time was up.
     pub abandoned: u64,
-    /// Time that the other queries ran on their thread.
+    /// Queries answered in an immediate turn, on the threads of their requests.
+    pub immediate: u64,
+    /// Time that all queries ran, but for those that were refused or dropped.
     pub durations: Distribution,
     /// Rows and rollup cells that queries read.
     pub touched: u64,
     /// Blocks that queries opened.
     pub blocks_opened: u64,
-}
-
-/// How long a query may run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
-    /// Some milliseconds, because others wait for it to end.
-    Short,
-    /// Without limit, except for the query's deadline.
-    Long,
-}
-
-/// The result of a turn.
-#[derive(Debug)]
-pub enum Step<R> {
-    Answer(R),
-    /// The query needs more than a short turn, and has released what it held.
-    Long,
-}
-
-/// A short turn that exceeds this time is aborted and restarted as a long one.
-const SHORT_TURN_MAX: Duration = Duration::from_millis(25);
-
-/// Passed to a running query: tells it when to stop, limits its memory, and collects its statistics.
-pub struct Stop {
-    /// `None` for a query that may take as long as it needs.
-    deadline: Option<Instant>,
-    /// The end of a short turn; `None` for a long one.
-    turn_ends: Option<Instant>,
-    /// Whether the turn is a long one.
-    is_long: bool,
-    /// Gone when the request is dropped.
-    request: Weak<()>,
-    shared: Arc<Shared>,
-    budget: Budget,
-}
-
-impl Stop {
-    /// Counts what the query read.
-    pub fn touched(&self, touched: Touched) {
-        let counts = &self.shared.counts;
-        counts
-            .touched
-            .fetch_add(touched.rows + touched.cells, Ordering::Relaxed);
-        counts.blocks.fetch_add(touched.blocks, Ordering::Relaxed);
-    }
-
-    /// Whether to stop: the answer is no longer wanted, or the turn is over.
-    pub fn now(&self) -> bool {
-        self.is_unwanted() || self.turn_is_over()
-    }
-
-    /// Whether a short turn has exceeded its time.
-    pub fn turn_is_over(&self) -> bool {
-        self.turn_ends.is_some_and(|end| Instant::now() >= end)
-    }
-
-    fn is_unwanted(&self) -> bool {
-        self.request.strong_count() == 0 || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
-    }
-
-    /// The memory that the query may allocate.
-    pub fn budget(&self) -> &Budget {
-        &self.budget
-    }
 }
 
 impl QueryPool {
@@ -174,6 +121,7 @@ impl QueryPool {
             both: Condvar::new(),
             short_only: Condvar::new(),
             places: Places::new(threads.max(1)),
+            immediate: Immediate::new(Instant::now()),
             counts: Counts::default(),
             timeout,
             memory_bytes_max,
@@ -199,8 +147,38 @@ impl QueryPool {
         organization: ObjectId,
         query: impl FnMut(&Stop, Turn) -> Result<Step<R>, ServiceError> + Send + 'static,
     ) -> Result<R, ServiceError> {
-        let deadline = Instant::now() + self.0.shared.timeout;
-        self.run_until(Some(deadline), organization, query).await
+        let request = Arc::new(());
+        let running = Running::new(&self.0.shared, &request, Some(self.deadline()), query);
+        self.queue(organization, Turn::Short, running).await
+    }
+
+    /// The same, but the query is called with an immediate turn first, on this thread.
+    ///
+    /// # Errors
+    /// As [`QueryPool::run`].
+    pub async fn run_here_first<R: Send + 'static>(
+        &self,
+        organization: ObjectId,
+        query: impl FnMut(&Stop, Turn) -> Result<Step<R>, ServiceError> + Send + 'static,
+    ) -> Result<R, ServiceError> {
+        let request = Arc::new(());
+        let mut running = Running::new(&self.0.shared, &request, Some(self.deadline()), query);
+        match self.0.shared.run_immediately(&mut running) {
+            Some(answer) => answer,
+            None => self.queue(organization, Turn::Short, running).await,
+        }
+    }
+
+    /// Runs a query of an organization that is always given a long turn, and waits for its result.
+    ///
+    /// # Errors
+    /// As [`QueryPool::run`].
+    pub async fn run_long<R: Send + 'static>(
+        &self,
+        organization: ObjectId,
+        query: impl FnOnce(&Stop) -> Result<R, ServiceError> + Send + 'static,
+    ) -> Result<R, ServiceError> {
+        self.run_once(Some(self.deadline()), organization, query).await
     }
 
     /// The same for a query that may take as long as it needs.
@@ -210,65 +188,53 @@ impl QueryPool {
     pub async fn run_to_the_end<R: Send + 'static>(
         &self,
         organization: ObjectId,
-        query: impl FnMut(&Stop, Turn) -> Result<Step<R>, ServiceError> + Send + 'static,
+        query: impl FnOnce(&Stop) -> Result<R, ServiceError> + Send + 'static,
     ) -> Result<R, ServiceError> {
-        self.run_until(None, organization, query).await
+        self.run_once(None, organization, query).await
     }
 
-    async fn run_until<R: Send + 'static>(
+    async fn run_once<R: Send + 'static>(
         &self,
         deadline: Option<Instant>,
         organization: ObjectId,
-        mut query: impl FnMut(&Stop, Turn) -> Result<Step<R>, ServiceError> + Send + 'static,
+        query: impl FnOnce(&Stop) -> Result<R, ServiceError> + Send + 'static,
+    ) -> Result<R, ServiceError> {
+        let request = Arc::new(());
+        let mut query = Some(query);
+        let once = move |stop: &Stop, _: Turn| match query.take() {
+            Some(query) => query(stop).map(Step::Answer),
+            None => Err(ServiceError::internal("BUG: a second long turn")),
+        };
+        let running = Running::new(&self.0.shared, &request, deadline, once);
+        self.queue(organization, Turn::Long, running).await
+    }
+
+    fn deadline(&self) -> Instant {
+        Instant::now() + self.0.shared.timeout
+    }
+
+    /// Queues a query for its first turn on the pool.
+    async fn queue<R: Send + 'static>(
+        &self,
+        organization: ObjectId,
+        first: Turn,
+        mut running: Running<impl FnMut(&Stop, Turn) -> Result<Step<R>, ServiceError> + Send + 'static>,
     ) -> Result<R, ServiceError> {
         let shared = &self.0.shared;
-        // Dropped with the future: then the query is not wanted any more.
-        let request = Arc::new(());
-        let mut stop = Stop {
-            deadline,
-            turn_ends: None,
-            is_long: false,
-            request: Arc::downgrade(&request),
-            shared: Arc::clone(shared),
-            budget: Budget::new(shared.memory_bytes_max),
-        };
         let (done, answer) = oneshot::channel();
         let mut done = Some(done);
-        let mut took = Duration::ZERO;
         let job: Job = Box::new(move |turn| {
+            let counts = &running.stop.shared.counts;
             let answer = match turn {
-                None => Err(stop.shared.counts.refused()),
-                Some(_) if stop.is_unwanted() => {
-                    stop.shared.counts.abandoned.fetch_add(1, Ordering::Relaxed);
+                None => Err(counts.refused()),
+                Some(_) if running.stop.is_unwanted() => {
+                    counts.abandoned.fetch_add(1, Ordering::Relaxed);
                     return false;
                 }
-                Some(turn) => {
-                    let began = Instant::now();
-                    stop.turn_ends = (turn == Turn::Short).then(|| began + SHORT_TURN_MAX);
-                    stop.is_long = turn == Turn::Long;
-                    let place = stop.is_long.then(|| stop.shared.places.take());
-                    let step = query(&stop, turn);
-                    drop(place);
-                    took += began.elapsed();
-                    let answer = match (step, turn) {
-                        (Ok(Step::Long), Turn::Short) => return true,
-                        (Ok(Step::Long), Turn::Long) => {
-                            Err(ServiceError::internal("BUG: a long turn was not enough"))
-                        }
-                        (Ok(Step::Answer(answer)), _) => Ok(answer),
-                        // Stopped because the turn was over, not because of the client.
-                        (Err(error), Turn::Short)
-                            if error.kind == ErrorKind::Unavailable
-                                && stop.turn_is_over()
-                                && !stop.is_unwanted() =>
-                        {
-                            return true;
-                        }
-                        (Err(error), _) => Err(error),
-                    };
-                    stop.shared.counts.durations.observe(took);
-                    answer
-                }
+                Some(turn) => match running.turn(turn) {
+                    Some(answer) => answer,
+                    None => return true,
+                },
             };
             if let Some(done) = done.take() {
                 // The receiver may have been dropped meanwhile.
@@ -276,7 +242,7 @@ impl QueryPool {
             }
             false
         });
-        if shared.wait_in(organization, Turn::Short, job).is_err() {
+        if shared.wait_in(organization, first, job).is_err() {
             return Err(shared.counts.refused());
         }
         answer.await.unwrap_or_else(|_| Err(took_too_long()))
@@ -294,6 +260,7 @@ impl QueryPool {
             waiting_max: turns.waiting_max as u64,
             refused: load(&shared.counts.refused),
             abandoned: load(&shared.counts.abandoned),
+            immediate: load(&shared.counts.immediate),
             durations,
             touched: load(&shared.counts.touched),
             blocks_opened: load(&shared.counts.blocks),
@@ -326,6 +293,27 @@ impl Shared {
             evicted(None);
         }
         Ok(())
+    }
+
+    /// Runs a query for an immediate turn; `None` if it needs a longer one, or if none may run now.
+    fn run_immediately<R>(
+        &self,
+        running: &mut Running<impl FnMut(&Stop, Turn) -> Result<Step<R>, ServiceError>>,
+    ) -> Option<Result<R, ServiceError>> {
+        let began = Instant::now();
+        if !self.immediate.may_run(began) {
+            return None;
+        }
+        // A panic affects only this query.
+        let turn = std::panic::AssertUnwindSafe(|| running.turn(Turn::Immediate));
+        let answer = std::panic::catch_unwind(turn)
+            .unwrap_or_else(|_| Some(Err(ServiceError::internal("BUG: a query panicked"))));
+        let now = Instant::now();
+        self.immediate.ran(now - began, now);
+        self.counts
+            .immediate
+            .fetch_add(u64::from(answer.is_some()), Ordering::Relaxed);
+        answer
     }
 
     /// Wakes up one idle thread that runs such turns; waking up more than are needed costs small queries as much as they

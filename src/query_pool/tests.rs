@@ -237,7 +237,7 @@ fn a_long_turn_has_the_free_places_as_helpers_and_a_short_one_none() {
         for _ in 0..3 {
             let (alone, together) = (alone.clone(), together.clone());
             let answer = pool.run(organization(1), move |stop, turn| match turn {
-                Turn::Short => {
+                Turn::Immediate | Turn::Short => {
                     assert_eq!(alone(stop), (1, 1));
                     Ok(Step::Long)
                 }
@@ -257,7 +257,7 @@ fn turns_and_helpers_together_are_no_more_than_the_places() {
     let query = || {
         let (turns, working, most) = (Arc::clone(&turns), Arc::clone(&working), Arc::clone(&most));
         move |stop: &Stop, turn: Turn| {
-            if turn == Turn::Short {
+            if turn != Turn::Long {
                 return Ok(Step::Long);
             }
             turns.wait();
@@ -287,7 +287,7 @@ fn a_panic_of_a_helper_is_one_of_its_query_and_frees_its_place() {
     let before = free();
     block_on(async {
         let failing = pool.run(organization(1), |stop, turn| {
-            if turn == Turn::Short {
+            if turn != Turn::Long {
                 return Ok(Step::Long);
             }
             stop.with_helpers(10, |worker| assert_eq!(worker, Worker::Turn));
@@ -308,7 +308,7 @@ fn a_helper_leaves_its_place_to_a_turn() {
     let answer = block_on(pool.run(organization(1), {
         let shared = Arc::clone(&pool.0.shared);
         move |stop, turn| {
-            if turn == Turn::Short {
+            if turn != Turn::Long {
                 return Ok(Step::Long);
             }
             let goes_on = || [Worker::Turn, Worker::Helper].map(|worker| stop.goes_on(worker));
@@ -321,4 +321,85 @@ fn a_helper_leaves_its_place_to_a_turn() {
     }));
     assert_eq!(answer.unwrap(), [[true, true], [true, false], [true, true]]);
     assert!(places.free() > 0);
+}
+
+#[test]
+fn a_small_query_is_answered_on_the_thread_of_its_request() {
+    let pool = QueryPool::start(1, 8, Duration::from_secs(60), MEMORY).unwrap();
+    let here = std::thread::current().id();
+    let answer = |_: &Stop, turn| Ok(Step::Answer((turn, std::thread::current().id())));
+    let answers = block_on(async {
+        let immediate = pool.run_here_first(organization(1), answer).await.unwrap();
+        let queued = pool.run(organization(1), answer).await.unwrap();
+        (immediate, queued)
+    });
+    assert_eq!(answers.0, (Turn::Immediate, here));
+    assert_eq!(answers.1.0, Turn::Short);
+    assert_ne!(answers.1.1, here);
+    let stats = pool.stats();
+    assert_eq!((stats.immediate, stats.durations.count()), (1, 2));
+}
+
+/// Whatever is too much for an immediate turn is queued: what the query says itself, what takes too long, and what needs
+/// more memory. Its errors are answers.
+#[test]
+fn a_query_that_an_immediate_turn_does_not_suffice_for_is_queued() {
+    let pool = QueryPool::start(1, 8, Duration::from_secs(60), MEMORY).unwrap();
+    let turns = |mut at_first: Box<dyn FnMut(&Stop) -> Result<Step<Turn>, ServiceError> + Send>| {
+        let answer = pool.run_here_first(organization(1), move |stop, turn| match turn {
+            Turn::Immediate => at_first(stop),
+            Turn::Short | Turn::Long => Ok(Step::Answer(turn)),
+        });
+        block_on(answer)
+    };
+    let says = turns(Box::new(|_| Ok(Step::Long)));
+    assert_eq!(says.unwrap(), Turn::Short);
+    let late = turns(Box::new(|stop| {
+        while !stop.now() {
+            std::hint::spin_loop();
+        }
+        Err(took_too_long())
+    }));
+    assert_eq!(late.unwrap(), Turn::Short);
+    let large = turns(Box::new(|stop| {
+        stop.budget().hold().grow(MEMORY / 2)?;
+        Ok(Step::Long)
+    }));
+    assert_eq!(large.unwrap(), Turn::Short);
+    let fault = turns(Box::new(|_| Err(ServiceError::validation("a fault"))));
+    assert_eq!(fault.unwrap_err().kind, crate::error::ErrorKind::Validation);
+}
+
+#[test]
+fn a_panic_in_an_immediate_turn_affects_only_its_query() {
+    let pool = QueryPool::start(1, 8, Duration::from_secs(60), MEMORY).unwrap();
+    block_on(async {
+        let failing = pool.run_here_first(organization(1), |_, _| -> Result<Step<()>, ServiceError> {
+            panic!("as a bug would")
+        });
+        assert_eq!(failing.await.unwrap_err().kind, crate::error::ErrorKind::Internal);
+        assert_eq!(
+            pool.run_here_first(organization(1), answer_only(2))
+                .await
+                .unwrap(),
+            2
+        );
+    });
+}
+
+/// A thread that had to wait, for a page of a file for instance, serves others before it tries again.
+#[test]
+fn after_a_late_turn_queries_are_queued() {
+    let pool = QueryPool::start(1, 8, Duration::from_secs(60), MEMORY).unwrap();
+    let turn = |_: &Stop, turn| Ok(Step::Answer(turn));
+    block_on(async {
+        pool.0
+            .shared
+            .immediate
+            .ran(Duration::from_secs(60), Instant::now());
+        assert_eq!(
+            pool.run_here_first(organization(1), turn).await.unwrap(),
+            Turn::Short
+        );
+    });
 }

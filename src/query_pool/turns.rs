@@ -86,7 +86,7 @@ impl<J> Turns<J> {
 
     fn lane(&mut self, turn: Turn) -> &mut Lane<J> {
         match turn {
-            Turn::Short => &mut self.short,
+            Turn::Immediate | Turn::Short => &mut self.short,
             Turn::Long => &mut self.long,
         }
     }

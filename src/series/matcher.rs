@@ -62,6 +62,14 @@ impl Matcher {
         wanted.passes(value) != is_complement
     }
 
+    /// The number of values that are looked up, if only series with one of them pass.
+    pub fn looked_up(&self) -> Option<usize> {
+        match self {
+            Matcher::In(values) if !values.contains(&None) => Some(values.len()),
+            _ => None,
+        }
+    }
+
     /// What is looked up, and whether those series pass that are not found.
     pub(super) fn positive(&self) -> (Wanted<'_>, bool) {
         match self {

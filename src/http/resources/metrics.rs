@@ -239,7 +239,9 @@ fn write_queries(figures: &Figures, text: &mut Exposition) {
     metrics! {
         text:
         histogram "tidewatch_query_duration_seconds" = &queries.durations,
-            "Seconds that queries ran on a query thread.";
+            "Seconds that queries ran.";
+        counter "tidewatch_queries_immediate_total" = queries.immediate,
+            "Queries answered on the threads of their requests, without being queued for a query thread.";
         counter "tidewatch_query_rows_touched_total" = queries.touched,
             "Rows and rollup cells that queries read.";
         counter "tidewatch_query_blocks_opened_total" = queries.blocks_opened,

@@ -1,7 +1,7 @@
 //! Writes the answer of a query with an object for each row.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use super::{QueryMetadata, member_name, write_dimension, write_value};
@@ -73,10 +73,10 @@ fn write_points(points: &Points<'_>, answer: &mut Answer<'_>) -> Result<usize, S
 }
 
 /// The fields of each schema that occurs, with their ordinals, by their member names.
-pub(super) type PointFields = HashMap<usize, Vec<(u16, Vec<u8>)>>;
+pub(super) type PointFields = BTreeMap<usize, Vec<(u16, Vec<u8>)>>;
 
 pub(super) fn point_fields(points: &Points<'_>, held: &mut Held<'_>) -> Result<PointFields, ServiceError> {
-    let mut fields = HashMap::new();
+    let mut fields = BTreeMap::new();
     for run in points.runs() {
         if let Entry::Vacant(entry) = fields.entry(run.schema) {
             entry.insert(with_member_names(run.fields(), held)?);
@@ -194,7 +194,7 @@ fn write_groups(groups: &Groups<'_>, answer: &mut Answer<'_>) -> Result<usize, S
 
 /// The member names of the fields of each schema that occurs, with whether they are also members of the group itself.
 #[derive(Default)]
-pub(super) struct GroupNames(HashMap<usize, Vec<(bool, Vec<u8>)>>);
+pub(super) struct GroupNames(BTreeMap<usize, Vec<(bool, Vec<u8>)>>);
 
 impl GroupNames {
     pub(super) fn of(

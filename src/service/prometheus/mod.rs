@@ -14,7 +14,7 @@ use promql::{Error, Labels, Limits, METRIC_NAME, Matcher, Query, TimeRange};
 use super::{Caller, Service};
 use crate::catalog::{Bucket, MetricType};
 use crate::error::ServiceError;
-use crate::query_pool::{Step, Turn};
+use crate::query_pool::Stop;
 use storage::BucketStorage;
 
 /// A question.
@@ -86,10 +86,7 @@ impl Service {
         let (buckets, now_ns) = (self.buckets.clone(), self.now_ns());
         let sources = self.catalog.read(|catalog| catalog.source_pages_of(bucket.id));
         let memory_bytes_max = self.config.query.memory_bytes_max;
-        let answer = move |stop: &crate::query_pool::Stop, turn: Turn| {
-            if turn == Turn::Short {
-                return Ok(Step::Long);
-            }
+        let answer = move |stop: &Stop| {
             let storage = BucketStorage {
                 indexed: buckets.indexed_view(&bucket)?,
                 sources: &sources,
@@ -101,11 +98,13 @@ impl Service {
                 memory_bytes_max,
                 is_interrupted: &is_interrupted,
             };
-            Ok(Step::Answer(
-                storage.answer(&question, limits).map(|found| write(&found)),
-            ))
+            Ok(storage.answer(&question, limits).map(|found| write(&found)))
         };
-        let answered = self.resources.queries.run(caller.organization_id, answer).await;
+        let answered = self
+            .resources
+            .queries
+            .run_long(caller.organization_id, answer)
+            .await;
         answered.map_err(|error| self.buckets.damaged().explain(error))
     }
 }

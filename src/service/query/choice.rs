@@ -10,13 +10,13 @@ use super::{Aggregation, Aggregations, Compare, step_name, zones};
 use crate::catalog::FieldType;
 use crate::clock::DAY_NS;
 use crate::error::ServiceError;
-use crate::query_pool::Stop;
+use crate::query_pool::{Stop, Turn};
 
 /// Upper bound of a step: a leap year plus a change of the zone's offset.
 const STEP_NS_MAX: i64 = 368 * DAY_NS;
 
 /// Maximum number of sources whose points are counted in a short turn.
-const SHORT_COUNTS_MAX: usize = 64;
+const SHORT_COUNTS_MAX: u64 = 64;
 
 /// How rows are grouped, and whether that was requested or chosen by downsampling.
 pub(super) struct Grouping {
@@ -117,9 +117,10 @@ impl Plan {
         }))
     }
 
-    /// Whether choosing a step alone exceeds a short turn: for each source, blocks at the ends of the range are read.
-    pub(super) fn counts_many(&self, reached: &FoundSeries) -> bool {
-        self.input.max_points.is_some() && reached.series.len() > SHORT_COUNTS_MAX
+    /// Whether choosing a step alone exceeds a turn: for each source, blocks at the ends of the range are read.
+    pub(super) fn counts_many(&self, reached: &FoundSeries, turn: Turn) -> bool {
+        let max = turn.max(SHORT_COUNTS_MAX);
+        self.input.max_points.is_some() && reached.series.len() as u64 > max
     }
 
     /// Whether, and to which step, to downsample a query with a maximum number of points per source.

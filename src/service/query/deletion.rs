@@ -14,7 +14,7 @@ use crate::bucket::IndexedView;
 use crate::catalog::Source;
 use crate::checkpoint::CheckpointError;
 use crate::error::ServiceError;
-use crate::query_pool::{Step, Stop, Turn};
+use crate::query_pool::Stop;
 use crate::series::SeriesIndex;
 use crate::service::Caller;
 use crate::service::concurrency::Place;
@@ -50,28 +50,18 @@ impl Service {
             false => Some(self.deletions.enter(caller.organization_id)?),
         };
         let (now_ns, buckets) = (self.now_ns(), self.buckets.clone());
-        let mut selected = Some((bucket, sources, input, place));
-        let mut planned = None;
-        let count = move |stop: &Stop, turn: Turn| {
-            if turn == Turn::Short {
-                return Ok(Step::Long);
-            }
-            if let Some((bucket, sources, input, place)) = selected.take() {
-                let indexed = buckets.indexed_view(&bucket)?;
-                let plan = Plan::of(bucket, sources, input, now_ns, &indexed)?;
-                planned = Some(Arc::new(Selected::of(plan, indexed.index, place)));
-            }
-            let Some(selected) = &planned else {
-                return Err(ServiceError::internal("BUG: a long turn without a plan"));
-            };
+        let count = move |stop: &Stop| {
+            let indexed = buckets.indexed_view(&bucket)?;
+            let plan = Plan::of(bucket, sources, input, now_ns, &indexed)?;
+            let selected = Arc::new(Selected::of(plan, Arc::clone(&indexed.index), place));
             let points = match is_dry_run {
-                true => selected.count(&buckets.indexed_view(&selected.plan.bucket)?, stop)?,
+                true => selected.count(&indexed, stop)?,
                 false => 0,
             };
-            Ok(Step::Answer((Arc::clone(selected), points)))
+            Ok((selected, points))
         };
         let organization = caller.organization_id;
-        let counted = self.resources.queries.run(organization, count).await;
+        let counted = self.resources.queries.run_long(organization, count).await;
         let (selected, points) = counted.map_err(|error| self.buckets.damaged().explain(error))?;
         if is_dry_run {
             return Ok(points);
@@ -115,14 +105,14 @@ impl Selected {
     }
 
     fn count(&self, indexed: &IndexedView, stop: &Stop) -> Result<u64, ServiceError> {
-        let (range_ns, budget) = (self.plan.range_ns, stop.budget());
+        let (range_ns, budget, stop) = (self.plan.range_ns, stop.budget(), || stop.now());
         let mut points = 0;
-        for reached in &self.plan.reach(indexed, range_ns, budget)?.series {
+        for reached in &self.plan.reach(indexed, range_ns, budget, &stop)?.series {
             let mut counted = Ok(0);
             let source = reached.source.ordinal;
             let ordinal = reached.series.ordinal;
             self.of_series(SeriesRef { ordinal, source }, &mut |filters| {
-                counted = count_matching(&reached.series, range_ns, filters, &|| stop.now(), budget);
+                counted = count_matching(&reached.series, range_ns, filters, &stop, budget);
             });
             points += counted?;
         }
@@ -148,7 +138,7 @@ impl PointFilter for Selected {
         };
         let budget = Budget::unlimited();
         let reached = plan
-            .reach(&indexed, plan.range_ns, &budget)
+            .reach(&indexed, plan.range_ns, &budget, &|| false)
             .map_err(io::Error::other)?;
         Ok(Some(reached.series.iter().map(|it| it.series.ordinal).collect()))
     }

@@ -8,15 +8,19 @@ use engine::query::Held;
 use engine::{SeriesSnapshot, View};
 use roaring::RoaringBitmap;
 
+use super::QueryInput;
 use super::plan::{Plan, QuerySources, ReachedSeries};
 use super::series_groups::{DimensionValue, SeriesGroup};
 use crate::bucket::IndexedView;
 use crate::catalog::{Dimensions, Source};
 use crate::error::{Detail, ServiceError, shown_names};
+use crate::query_pool::Turn;
 use crate::series::Matcher;
 
 /// Number of series that are selected and grouped in a short turn.
 const SHORT_SERIES_MAX: u64 = 1 << 12;
+/// What it costs to look up the series of a source that have a value, in series that are selected otherwise.
+const LOOKUP_SERIES: u64 = 64;
 /// Names collected for a message.
 const NAMES_MAX: usize = 64;
 
@@ -124,25 +128,38 @@ pub(in crate::service) fn available_dimensions<'s>(
     })
 }
 
-impl Plan {
-    /// Whether selecting and grouping the series alone exceeds a short turn.
-    pub(super) fn selects_many(&self, view: &View) -> bool {
-        let uses_dimensions =
-            !(self.input.dimensions.is_empty() && self.input.group_by_dimensions.is_empty());
-        let members = |source: u32| view.members(source).map_or(0, |members| members.len());
-        let series: u64 = match &self.sources {
-            QuerySources::All(_) if !uses_dimensions => 0,
-            QuerySources::All(_) => view.split_sources().map(members).sum(),
-            QuerySources::Named(sources) => sources.iter().map(|source| members(source.ordinal)).sum(),
-        };
-        let max = if uses_dimensions {
-            SHORT_SERIES_MAX
-        } else {
-            8 * SHORT_SERIES_MAX
-        };
-        series > max
-    }
+/// Whether selecting and grouping the series alone exceeds a turn, as far as that is known before they are selected.
+pub(super) fn selects_many(sources: &QuerySources, input: &QueryInput, view: &View, turn: Turn) -> bool {
+    let uses_dimensions = !(input.dimensions.is_empty() && input.group_by_dimensions.is_empty());
+    let looked_up = lookups(input).unwrap_or(u64::MAX).saturating_mul(LOOKUP_SERIES);
+    let members = |source: u32| {
+        view.members(source)
+            .map_or(0, |members| members.len())
+            .min(looked_up)
+    };
+    let series: u64 = match sources {
+        QuerySources::All(_) if !uses_dimensions => 0,
+        QuerySources::All(_) => view.split_sources().map(members).sum(),
+        QuerySources::Named(sources) => sources.iter().map(|source| members(source.ordinal)).sum(),
+    };
+    let max = if uses_dimensions {
+        SHORT_SERIES_MAX
+    } else {
+        8 * SHORT_SERIES_MAX
+    };
+    series > turn.max(max)
+}
 
+/// The number of values that are looked up in each source, if only the series that have them are visited.
+fn lookups(input: &QueryInput) -> Option<u64> {
+    if input.dimensions.is_empty() || !input.group_by_dimensions.is_empty() {
+        return None;
+    }
+    let values = input.dimensions.iter().map(|filter| filter.matcher.looked_up());
+    Some(values.sum::<Option<usize>>()? as u64)
+}
+
+impl Plan {
     /// Finds names of dimensions that no selected source has.
     pub(super) fn dimension_faults(&self, indexed: &IndexedView) -> Result<Vec<Detail>, ServiceError> {
         let input = &self.input;

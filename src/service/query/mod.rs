@@ -1,8 +1,8 @@
 //! `POST /api/data/query`: the query, its plan for the selected sources, and its result.
 //!
-//! The catalog provides the sources. Everything else runs on the query pool: `plan` prepares the query for the sources,
-//! the bucket provides a snapshot, and `raw` or `grouped` read the rows. The caller passes the function that
-//! writes them to the answer.
+//! The catalog provides the sources. Everything else runs on the query pool, or on the thread of the request if it is
+//! little: `plan` prepares the query for the sources, the bucket provides a snapshot, and `raw` or `grouped` read the
+//! rows. The caller passes the function that writes them to the answer.
 
 mod aggregations;
 mod answer;
@@ -77,6 +77,9 @@ use raw::Progress;
 
 /// Approximate number of values read and written in a short turn: a few milliseconds.
 pub(in crate::service) const SHORT_VALUES_MAX: u64 = 1 << 19;
+
+/// What a series costs besides its blocks and values, in values.
+const SERIES_VALUES: u64 = 64;
 
 /// The name of a unit in the API.
 pub fn unit_name(unit: Unit) -> &'static str {
@@ -235,7 +238,7 @@ impl QueryInput {
 }
 
 /// Longer answers are compressed in a long turn.
-const SHORT_ANSWER_BYTES_MAX: usize = 1 << 20;
+const SHORT_ANSWER_BYTES_MAX: u64 = 1 << 20;
 /// A query for more points than this may have a large answer.
 const SMALL_ANSWER_ROWS_MAX: u64 = 256;
 /// How long the next piece of a started answer waits for a place in the pool, and how often it retries.
@@ -303,13 +306,18 @@ impl Service {
         let mut selected = Some((bucket, sources, input));
         let mut planned = None;
         let answer = move |stop: &Stop, turn: Turn| {
-            let plannable =
-                selected.take_if(|(_, sources, input)| turn == Turn::Long || !plan::is_long(sources, input));
+            let plannable = selected.take_if(|(_, sources, input)| !plan::is_long(sources, input, turn));
             // A view is dropped as soon as the turn is over or the answer is complete: while it exists, writers must
             // copy.
             let mut taken = None;
             if let Some((bucket, sources, input)) = plannable {
                 let indexed = buckets.indexed_view(&bucket)?;
+                if turn == Turn::Immediate && dimensions::selects_many(&sources, &input, &indexed.view, turn)
+                {
+                    // Whether the dimensions exist is not looked up, either.
+                    selected = Some((bucket, sources, input));
+                    return Ok(Step::Long);
+                }
                 planned = Some(Arc::new(Plan::of(bucket, sources, input, now_ns, &indexed)?));
                 taken = Some(indexed);
             }
@@ -333,7 +341,8 @@ impl Service {
             };
             whole.piece(stop, turn, &finish)
         };
-        let answered = self.resources.queries.run(caller.organization_id, answer).await;
+        let queries = &self.resources.queries;
+        let answered = queries.run_here_first(caller.organization_id, answer).await;
         answered.map_err(|error| self.buckets.damaged().explain(error))
     }
 }
@@ -372,16 +381,19 @@ impl Rest {
         turn: Turn,
         finish: &impl Fn(AnswerBytes, bool) -> Result<R, ServiceError>,
     ) -> Result<Step<Piece<R>>, ServiceError> {
-        let (plan, is_short) = (&*self.plan, turn == Turn::Short);
+        let (plan, is_bounded) = (&*self.plan, turn != Turn::Long);
         // The memory of the named sources, whether they are read or not.
         let mut held = stop.budget().hold();
         held.grow(plan.sources.named_len() * size_of::<Arc<Source>>())?;
-        if is_short && plan.selects_many(&self.indexed.view) {
+        if dimensions::selects_many(&plan.sources, &plan.input, &self.indexed.view, turn) {
             return Ok(Step::Long);
         }
-        let mut reached = plan.find(&self.indexed, plan.range_ns, stop.budget())?;
-        let is_long = |grouping: Option<&Grouping>, reached: &Reached<'_>| match is_short {
-            true => plan.is_long(grouping, reached, &self.progress, stop.budget()),
+        let mut reached = plan.find(&self.indexed, plan.range_ns, stop.budget(), &|| stop.now())?;
+        if turn == Turn::Immediate && plan.may_wait(&reached) {
+            return Ok(Step::Long);
+        }
+        let is_long = |grouping: Option<&Grouping>, reached: &Reached<'_>| match is_bounded {
+            true => plan.is_long(grouping, reached, &self.progress, stop.budget(), turn),
             false => Ok(false),
         };
         // To assign series to groups reads the values of dimensions, so a requested grouping is estimated before.
@@ -395,7 +407,7 @@ impl Rest {
             Some(requested) => Some(requested),
             // Groups are always a single piece.
             None if !self.progress.is_at_beginning() => None,
-            None if is_short && plan.counts_many(&reached) => return Ok(Step::Long),
+            None if plan.counts_many(&reached, turn) => return Ok(Step::Long),
             None => plan.grouping(&reached, stop)?,
         };
         if plan.input.grouping.is_none() && is_long(grouping.as_ref(), &reached)? {
@@ -410,7 +422,7 @@ impl Rest {
             None => plan.raw(&reached, self.progress, self.write, stop)?,
         };
         drop(reached);
-        if is_short && (stop.turn_is_over() || bytes.len() > SHORT_ANSWER_BYTES_MAX) {
+        if is_bounded && (stop.turn_is_over() || bytes.len() as u64 > turn.max(SHORT_ANSWER_BYTES_MAX)) {
             // Compressing it would take as long again.
             return Ok(Step::Long);
         }
@@ -424,16 +436,22 @@ impl Rest {
 }
 
 impl Plan {
-    /// Whether the cost exceeds a short turn, estimated without reading blocks.
+    /// Whether reading may wait for another machine. A comparison reads series that are not found yet.
+    fn may_wait(&self, reached: &Reached<'_>) -> bool {
+        self.input.compare.is_some() || !reached.series.iter().all(|it| it.series.is_here())
+    }
+
+    /// Whether the cost exceeds a turn, estimated without reading blocks.
     fn is_long(
         &self,
         grouping: Option<&Grouping>,
         reached: &Reached<'_>,
         progress: &Progress,
         budget: &Budget,
+        turn: Turn,
     ) -> Result<bool, ServiceError> {
-        let mut estimate = Estimate::new(SHORT_VALUES_MAX);
-        estimate.add((self.sources.named_len() + reached.series.len()) as u64);
+        let mut estimate = Estimate::new(turn.max(SHORT_VALUES_MAX));
+        estimate.add(self.sources.named_len() as u64 + SERIES_VALUES * reached.series.len() as u64);
         match grouping {
             Some(grouping) => self.estimate_grouped(grouping, reached, &mut estimate, budget)?,
             None => self.estimate_raw(reached, progress, &mut estimate)?,

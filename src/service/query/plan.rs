@@ -20,6 +20,7 @@ use super::{Condition, QueryInput};
 use crate::bucket::IndexedView;
 use crate::catalog::{Bucket, Catalog, FieldType, Schema, Source, SourcePages};
 use crate::error::ServiceError;
+use crate::query_pool::{Turn, took_too_long};
 use crate::service::{Caller, bucket_for, source_for};
 
 /// A query that can be run on a snapshot.
@@ -97,14 +98,16 @@ pub(super) fn select(
     Ok((bucket, sources))
 }
 
+/// Number of series that are found until the query is asked again whether to stop.
+const SERIES_BETWEEN_STOPS: usize = 256;
 /// Maximum number of names resolved and sources visited in a short turn.
-const SHORT_PLAN_MAX: usize = 1 << 15;
+const SHORT_PLAN_MAX: u64 = 1 << 15;
 
-/// Whether planning alone exceeds a short turn: names are resolved in each distinct schema.
-pub(super) fn is_long(sources: &QuerySources, input: &QueryInput) -> bool {
+/// Whether planning alone exceeds a turn: names are resolved in each distinct schema.
+pub(super) fn is_long(sources: &QuerySources, input: &QueryInput, turn: Turn) -> bool {
     let names = input.fields.len() + input.operands().count() + 1;
     let names = sources.schemas().len().saturating_mul(names);
-    names.saturating_add(sources.named_len()) > SHORT_PLAN_MAX
+    names.saturating_add(sources.named_len()) as u64 > turn.max(SHORT_PLAN_MAX)
 }
 
 impl QuerySources {
@@ -192,14 +195,15 @@ impl Plan {
         self.filter.as_ref().is_none_or(|filter| filter.passes(metadata))
     }
 
-    /// The series that may have points in a range, in this view of the bucket.
+    /// The series that may have points in a range, in this view of the bucket. `stop` is asked before some of them.
     pub(super) fn reach<'b>(
         &self,
         indexed: &IndexedView,
         range_ns: (i64, i64),
         budget: &'b Budget,
+        stop: &dyn Fn() -> bool,
     ) -> Result<Reached<'b>, ServiceError> {
-        let mut reached = self.find(indexed, range_ns, budget)?;
+        let mut reached = self.find(indexed, range_ns, budget, stop)?;
         self.group(&mut reached, indexed)?;
         Ok(reached)
     }
@@ -210,12 +214,16 @@ impl Plan {
         indexed: &IndexedView,
         range_ns: (i64, i64),
         budget: &'b Budget,
+        stop: &dyn Fn() -> bool,
     ) -> Result<Reached<'b>, ServiceError> {
         let (view, filters) = (&indexed.view, &self.input.dimensions);
         let mut held = budget.hold();
         let mut series = Vec::new();
         let mut add = |source: &Arc<Source>, snapshot: SeriesSnapshot| {
             held.reserve(&mut series, 1)?;
+            if series.len() % SERIES_BETWEEN_STOPS == SERIES_BETWEEN_STOPS - 1 && stop() {
+                return Err(took_too_long());
+            }
             series.push(ReachedSeries {
                 source: Arc::clone(source),
                 schema: self.place(source)?,

@@ -12,6 +12,7 @@ mod fields;
 mod fill;
 mod filters;
 mod grouped;
+mod immediate;
 mod layout;
 mod max_points;
 mod metadata_filter;

@@ -18,7 +18,7 @@ use super::{Answer, AnswerBytes, Piece, PieceSource, QueryInput, QueryResult, Se
 use crate::bucket::{DamagedBlocks, IndexedView};
 use crate::error::{ErrorKind, ServiceError};
 use crate::ids::ObjectId;
-use crate::query_pool::{QueryPool, Step, Stop, Turn};
+use crate::query_pool::{QueryPool, Stop};
 use crate::service::Caller;
 use crate::service::concurrency::Place;
 use groups::GroupsProgress;
@@ -127,29 +127,13 @@ impl Service {
             self.buckets.clone(),
             self.now_ns(),
         );
-        let mut selected = Some((bucket, sources, input, writer, place));
-        let mut planned = None;
-        let answer = move |stop: &Stop, turn: Turn| {
-            if turn == Turn::Short {
-                return Ok(Step::Long);
-            }
-            if let Some((bucket, sources, input, writer, place)) = selected.take() {
-                let indexed = buckets.indexed_view(&bucket)?;
-                let plan = Plan::of(bucket, sources, input, now_ns, &indexed)?;
-                let (queries, damaged) = (queries.clone(), buckets.damaged().clone());
-                planned = Some(Planned::of(
-                    plan,
-                    indexed,
-                    writer,
-                    (queries, damaged, place),
-                    stop,
-                )?);
-            }
-            let Some(planned) = &planned else {
-                return Err(ServiceError::internal("BUG: a long turn without a plan"));
-            };
-            let piece = planned.export.piece(stop, &finish)?;
-            Ok(Step::Answer((planned.name.clone(), piece)))
+        let answer = move |stop: &Stop| {
+            let indexed = buckets.indexed_view(&bucket)?;
+            let plan = Plan::of(bucket, sources, input, now_ns, &indexed)?;
+            let context = (queries, buckets.damaged().clone(), place);
+            let Planned { name, export } = Planned::of(plan, indexed, writer, context, stop)?;
+            let piece = export.piece(stop, &finish)?;
+            Ok((name, piece))
         };
         let queries = &self.resources.queries;
         let begun = queries.run_to_the_end(caller.organization_id, answer).await;
@@ -165,7 +149,7 @@ impl Planned {
         (queries, damaged, place): (QueryPool, DamagedBlocks, Place),
         stop: &Stop,
     ) -> Result<Self, ServiceError> {
-        let mut reached = plan.reach(&indexed, plan.range_ns, stop.budget())?;
+        let mut reached = plan.reach(&indexed, plan.range_ns, stop.budget(), &|| stop.now())?;
         let grouping = plan.grouping(&reached, stop)?;
         if let Some(grouping) = &grouping {
             plan.keep_top(&mut reached, stop)?;
@@ -257,10 +241,7 @@ impl PieceSource for Export {
         let organization: ObjectId = self.0.plan.bucket.organization_id;
         loop {
             let (this, finish) = (self.clone(), finish.clone());
-            let answer = move |stop: &Stop, turn: Turn| match turn {
-                Turn::Short => Ok(Step::Long),
-                Turn::Long => this.piece(stop, &finish).map(Step::Answer),
-            };
+            let answer = move |stop: &Stop| this.piece(stop, &finish);
             match self.0.queries.run_to_the_end(organization, answer).await {
                 // Nothing that was written is lost: a turn that fails like this has written nothing.
                 Err(error) if error.kind == ErrorKind::Unavailable && Instant::now() < until => {

@@ -1,0 +1,110 @@
+//! Small questions are answered on the threads of their requests, everything else on query threads; the answers are the
+//! same. `tidewatch_queries_immediate_total` says which it was.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use crate::operation::metrics::Metrics;
+use crate::scene;
+use crate::support::given::Bucket;
+use crate::support::process::Server;
+use crate::support::time::{SECOND, now_ns, timestamp};
+use crate::support::waiting::until;
+
+/// More than may be selected one by one in a short turn.
+const SERIES: i64 = 5_000;
+/// Points of each series.
+const POINTS: i64 = 3;
+
+/// A bucket with one source of many series; the value of each point is its series' number. Returns the first time.
+fn filled() -> (Server, Bucket, i64) {
+    let (server, _, bucket) = scene::bucket();
+    let first_ns = now_ns() / SECOND * SECOND - 10 * SECOND;
+    for at_ns in (0..POINTS).map(|place| first_ns + place * SECOND) {
+        let mut lines = String::new();
+        for series in 0..SERIES {
+            let rack = series % 4;
+            writeln!(lines, "cpu,host=h{series},rack=r{rack} v={series} {at_ns}").unwrap();
+        }
+        let request = bucket.client.post(&format!("/write?bucket={}", bucket.id));
+        let answer = request.key(&bucket.admin).bytes(lines.as_bytes()).send();
+        assert_eq!(answer.status, 204, "{answer}");
+    }
+    (server, bucket, first_ns)
+}
+
+fn immediate(server: &Server) -> f64 {
+    Metrics::of(&server.client).value("tidewatch_queries_immediate_total")
+}
+
+/// Asks until the answer came from the thread of the request: a turn is queued after all if the thread was interrupted
+/// for a millisecond.
+#[track_caller]
+fn immediately(server: &Server, bucket: &Bucket, question: &Value) -> Value {
+    until("an immediate answer", || {
+        let before = immediate(server);
+        let answer = bucket.query(question);
+        (immediate(server) > before).then_some(answer)
+    })
+}
+
+#[test]
+fn a_question_about_few_series_is_answered_at_once_however_many_there_are() {
+    let (mut server, bucket, first_ns) = filled();
+    for round in ["from memory", "after a restart"] {
+        let mean =
+            json!({"aggregation": "avg", "groupBy": "all", "filters": {"dimensions": {"host": "h4321"}}});
+        let answer = immediately(&server, &bucket, &mean);
+        assert_eq!(
+            answer["data"][0]["values"]["v"],
+            json!(4_321.0),
+            "{round}: {answer}"
+        );
+        let newest = json!({"sort": "desc", "limit": 2, "filters": {"dimensions": {"host": ["h7", "h9"]}}});
+        let answer = immediately(&server, &bucket, &newest);
+        let rows: Vec<_> = scene::array(&answer, "/data")
+            .iter()
+            .map(|row| &row["timestamp"])
+            .collect();
+        let last = timestamp(first_ns + (POINTS - 1) * SECOND);
+        assert_eq!(rows, [&json!(last), &json!(last)], "{round}: {answer}");
+        let none = json!({"aggregation": "avg", "groupBy": "all", "filters": {"dimensions": {"host": "h"}}});
+        assert_eq!(immediately(&server, &bucket, &none)["data"], json!([]), "{round}");
+        server.stop();
+        server.launch();
+    }
+}
+
+#[test]
+fn a_question_about_many_series_waits_for_a_query_thread() {
+    let (server, bucket, _) = filled();
+    let before = immediate(&server);
+    let count = |filters: &Value| {
+        let answer = bucket.query(&json!({"aggregation": "count", "groupBy": "all", "filters": filters}));
+        answer["data"][0]["values"]["v"].clone()
+    };
+    assert_eq!(count(&json!({})), json!(SERIES * POINTS));
+    // Found by one value, but a quarter of all.
+    assert_eq!(
+        count(&json!({"dimensions": {"rack": "r1"}})),
+        json!(SERIES / 4 * POINTS)
+    );
+    let pattern = json!({"dimensions": {"host": {"matches": "h432."}}});
+    assert_eq!(
+        count(&pattern),
+        json!(10 * POINTS),
+        "each value is compared with the pattern"
+    );
+    let hosts: Vec<String> = (0..10).map(|series| format!("h{series}")).collect();
+    assert_eq!(
+        count(&json!({"dimensions": {"host": hosts}})),
+        json!(10 * POINTS),
+        "ten are looked up"
+    );
+    let earlier = json!({"aggregation": "count", "groupBy": "hour", "filters": {
+        "dimensions": {"host": "h1"}, "startTime": scene::in_days(-1), "endTime": scene::in_days(1),
+    }, "compare": {"offset": "1d"}});
+    bucket.query(&earlier);
+    assert_eq!(immediate(&server), before);
+}
