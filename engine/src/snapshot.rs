@@ -340,6 +340,12 @@ impl SeriesSnapshot {
         self.series.stats().bounds_ns
     }
 
+    /// Whether its newest row is surely not before the cutoff, and has not expired otherwise.
+    pub fn newest_is_live(&self, cutoff_ns: i64) -> bool {
+        let newest = self.bounds_ns().map(|(_, newest)| newest);
+        newest.is_some_and(|newest| newest >= cutoff_ns && is_young(&self.expired, newest))
+    }
+
     /// Whether reading its rows never waits for another machine.
     pub fn is_here(&self) -> bool {
         self.blocks().iter().all(BlockEntry::is_here)

@@ -102,8 +102,8 @@ fn manifest(data: &[u8]) {
     let (disk, dir) = (SimDisk::new(1), Path::new("/data"));
     let mut file = Vec::new();
     if frame & 1 != 0 {
-        let versions = [b"TWMANI02", b"TWMANI03", b"TWMANI04", b"TWMANI05"];
-        file.extend_from_slice(versions[usize::from(frame >> 1 & 3)]);
+        let versions = [b"TWMANI02", b"TWMANI03", b"TWMANI04", b"TWMANI05", b"TWMANI06"];
+        file.extend_from_slice(versions[usize::from(frame >> 1) % versions.len()]);
         file.extend_from_slice(&(content.len() as u64).to_le_bytes());
         file.extend_from_slice(&crc32fast::hash(content).to_le_bytes());
     }

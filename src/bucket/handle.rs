@@ -128,6 +128,11 @@ impl BucketHandle {
         view.flatten().ok_or_else(gone)
     }
 
+    /// The same without waiting for the actor; `None` if that is not possible now.
+    pub fn try_view(&self) -> Option<View> {
+        self.address.connected().then(|| self.state.try_view()).flatten()
+    }
+
     /// The bucket's series.
     pub fn series(&self) -> &Arc<SeriesIndex> {
         &self.series

@@ -316,6 +316,20 @@ impl Buckets {
         })
     }
 
+    /// The same without waiting for the bucket's actor; `None` if that is not possible now.
+    pub fn try_indexed_view(&self, bucket: &Bucket) -> Option<IndexedView> {
+        let handle = self.0.handles.read().get(&bucket.ordinal).cloned()?;
+        let index = Arc::clone(handle.series());
+        // Registered before the view is taken.
+        let reader = index.reader();
+        let view = handle.try_view()?;
+        Some(IndexedView {
+            view: view.without(&self.expired_rows(bucket)),
+            index,
+            reader,
+        })
+    }
+
     /// Rows that have expired although they are within the current retention.
     pub(super) fn expired_rows(&self, bucket: &Bucket) -> Arc<[ExpiredRows]> {
         expired_rows(bucket, self.0.dependencies.clock.now_ns())

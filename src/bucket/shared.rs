@@ -25,6 +25,12 @@ impl SharedState {
         locked
     }
 
+    /// A view of the current points; `None` if that would wait for the actor, or if it panicked.
+    pub(super) fn try_view(&self) -> Option<View> {
+        let state = self.0.try_lock().ok()?;
+        Some(state.store.view())
+    }
+
     /// A view of the current points; `None` if the actor panicked while it changed them.
     pub(super) fn view(&self) -> Option<View> {
         let state = self.0.lock().ok()?;
@@ -46,12 +52,16 @@ mod tests {
         let state = BucketState::new(1, Cache::new(1 << 20), Ledger::default()).unwrap();
         let actor = SharedState::new(state);
         let reader = actor.clone();
-        assert!(reader.view().is_some());
+        assert!(reader.view().is_some() && reader.try_view().is_some());
+        let changing = actor.lock();
+        assert!(reader.try_view().is_none(), "it does not wait");
+        drop(changing);
         let changed = catch_unwind(AssertUnwindSafe(|| {
             let _half_changed = actor.lock();
             panic!("as a bug would");
         }));
         assert!(changed.is_err());
+        assert!(reader.try_view().is_none());
         assert!(reader.view().is_none());
     }
 }

@@ -202,6 +202,7 @@ impl<S> Source<S> {
 }
 
 /// All sources of a bucket at one moment.
+#[derive(Clone)]
 pub struct SourcePages(pub(super) Vec<Arc<Page<Source>>>);
 
 /// A summary of sources. That of a page is computed on first use and cached until the page changes.

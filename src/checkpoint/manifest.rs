@@ -17,7 +17,8 @@ use crate::sealed_file::SealedDir;
 
 /// Of manifests of each version that is read. The version is raised when an older program could misread the manifest, or
 /// the files that it names. New members do not raise it.
-const MAGICS: [&[u8; 8]; 4] = [b"TWMANI02", b"TWMANI03", b"TWMANI04", b"TWMANI05"];
+const MAGICS: [&[u8; 8]; ManifestVersion::ALL.len()] =
+    [b"TWMANI02", b"TWMANI03", b"TWMANI04", b"TWMANI05", b"TWMANI06"];
 /// The prefix common to manifests of all versions.
 const KIND: &[u8] = b"TWMANI";
 
@@ -36,14 +37,17 @@ pub enum ManifestVersion {
     PackedBlocks,
     /// With segments of version 4, perhaps, which an older program would take for damaged ones.
     ShortEntries,
+    /// With blocks of version 3, perhaps, which an older program would take for damaged ones.
+    Digits,
 }
 
 impl ManifestVersion {
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::Plain,
         Self::DeadBlocks,
         Self::PackedBlocks,
         Self::ShortEntries,
+        Self::Digits,
     ];
 
     fn magic(self) -> &'static [u8; 8] {
@@ -63,7 +67,14 @@ pub type BlocksVersion = UpTo<1, BLOCK_VERSION>;
 pub type SegmentsVersion = UpTo<3, SEGMENT_VERSION>;
 
 /// Blocks and segments of other versions need another [`ManifestVersion`].
-const _: () = assert!(BLOCK_VERSION == 2 && SEGMENT_VERSION == 4);
+const _: () = assert!(BLOCK_VERSION == 3 && SEGMENT_VERSION == 4);
+
+impl BlocksVersion {
+    /// The first one with packed integers.
+    pub const PACKED: Self = Self(2);
+    /// The first one with integers as digits.
+    pub const DIGITS: Self = Self(3);
+}
 
 impl<const FIRST: u8, const CURRENT: u8> UpTo<FIRST, CURRENT> {
     pub const FIRST: Self = Self(FIRST);
@@ -219,9 +230,11 @@ impl Manifest {
 
     /// The version as which it is written.
     pub fn version(&self) -> ManifestVersion {
-        if !self.segments_version.is_first() {
+        if self.blocks >= BlocksVersion::DIGITS {
+            ManifestVersion::Digits
+        } else if !self.segments_version.is_first() {
             ManifestVersion::ShortEntries
-        } else if !self.blocks.is_first() {
+        } else if self.blocks >= BlocksVersion::PACKED {
             ManifestVersion::PackedBlocks
         } else if self.dead.is_empty() {
             ManifestVersion::Plain
@@ -326,10 +339,16 @@ mod tests {
             assert_eq!(Manifest::read(&disk, dir).unwrap().as_ref(), Some(manifest));
             disk.read(&Manifest::path(dir)).unwrap()[..8].to_vec()
         };
-        let newest = b"TWMANI05";
+        let newest = b"TWMANI06";
         assert_eq!(
             round_trip(&manifest),
             newest,
+            "an older program cannot read the digits of blocks"
+        );
+        manifest.blocks = BlocksVersion::PACKED;
+        assert_eq!(
+            round_trip(&manifest),
+            b"TWMANI05",
             "an older program cannot read the segments"
         );
         manifest.segments_version = SegmentsVersion::FIRST;
@@ -346,7 +365,7 @@ mod tests {
             b"TWMANI03",
             "an older program would read the deleted points"
         );
-        manifest.segments_version = SegmentsVersion::default();
+        manifest.note_written_segment();
         assert_eq!(round_trip(&manifest), newest);
     }
 

@@ -1,13 +1,13 @@
 //! Decides whether a query may run on the thread of its request. Such a query is small and all of it is on this machine,
-//! but its time is an estimate, and a page of a file may have to be read from the disk. So a turn that takes long is
+//! but its time is an estimate, and a page of a file may have to be read from the disk. So a turn that takes too long is
 //! followed by a pause, in which all queries are queued.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// A turn that takes longer is followed by a pause. Less may be the scheduler's time slice.
-const LATE: Duration = Duration::from_millis(5);
-/// The length of a pause, in lengths of the turn before it: late turns take at most this part of a thread's time.
+use super::turn::IMMEDIATE_TURN_MAX;
+
+/// The length of a pause, in lengths of the turn before it: such turns take at most a fiftieth of the time.
 const PAUSE_FACTOR: u32 = 50;
 
 /// The pause that is going on, if any.
@@ -32,7 +32,7 @@ impl Immediate {
 
     /// Notes that a turn took this long and has ended now.
     pub(super) fn ran(&self, took: Duration, now: Instant) {
-        if took > LATE {
+        if took > IMMEDIATE_TURN_MAX {
             let until = self.since_began_us(now + took * PAUSE_FACTOR);
             self.paused_until_us.fetch_max(until, Relaxed);
         }
@@ -48,12 +48,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_late_turn_is_followed_by_a_pause_in_proportion() {
+    fn a_turn_that_takes_too_long_is_followed_by_a_pause_in_proportion() {
         let began = Instant::now();
         let immediate = Immediate::new(began);
         let at = |ms| began + Duration::from_millis(ms);
         assert!(immediate.may_run(began));
-        immediate.ran(LATE, at(10));
+        immediate.ran(IMMEDIATE_TURN_MAX, at(10));
         assert!(immediate.may_run(at(10)), "in time");
         immediate.ran(Duration::from_millis(20), at(100));
         assert!(!immediate.may_run(at(100)));

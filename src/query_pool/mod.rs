@@ -7,13 +7,13 @@
 //! to be long is queued there at once. There is one thread in addition to the configured number that runs only short
 //! turns, so that small queries never wait behind another organization's scans.
 //!
-//! Waking a thread up and being woken up by it takes longer than the smallest queries do. A query may therefore get an
-//! immediate turn before it is queued, on the thread of its request (`immediate`).
+//! Waking a query thread and being woken by it takes longer than a small query. A query may therefore get an immediate
+//! turn before it is queued, on the thread of its request (`immediate`).
 //!
 //! A long turn may divide its work among helpers while there are cores to spare (`places`).
 //!
 //! Each query accounts for its memory (`Stop::budget`), so the memory of all queries is limited by the number of
-//! threads, including, with a part of it, those of requests.
+//! threads. In an immediate turn it may hold a sixteenth.
 
 mod immediate;
 mod places;
@@ -93,7 +93,7 @@ pub struct QueryPoolStats {
     pub abandoned: u64,
     /// Queries answered in an immediate turn, on the threads of their requests.
     pub immediate: u64,
-    /// Time that all queries ran, but for those that were refused or dropped.
+    /// Time that all queries ran, except those that were refused or dropped.
     pub durations: Distribution,
     /// Rows and rollup cells that queries read.
     pub touched: u64,
@@ -310,9 +310,10 @@ impl Shared {
             .unwrap_or_else(|_| Some(Err(ServiceError::internal("BUG: a query panicked"))));
         let now = Instant::now();
         self.immediate.ran(now - began, now);
+        let is_answered = matches!(answer, Some(Ok(_)));
         self.counts
             .immediate
-            .fetch_add(u64::from(answer.is_some()), Ordering::Relaxed);
+            .fetch_add(u64::from(is_answered), Ordering::Relaxed);
         answer
     }
 

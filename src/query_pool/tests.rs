@@ -3,6 +3,8 @@ use std::sync::Barrier;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::task::Poll;
 
+use engine::query::Touched;
+
 use super::*;
 
 const MEMORY: usize = 1 << 20;
@@ -344,13 +346,20 @@ fn a_small_query_is_answered_on_the_thread_of_its_request() {
 /// more memory. Its errors are answers.
 #[test]
 fn a_query_that_an_immediate_turn_does_not_suffice_for_is_queued() {
-    let pool = QueryPool::start(1, 8, Duration::from_secs(60), MEMORY).unwrap();
     let turns = |mut at_first: Box<dyn FnMut(&Stop) -> Result<Step<Turn>, ServiceError> + Send>| {
+        // After a turn that takes too long, a pool makes a pause.
+        let pool = QueryPool::start(1, 8, Duration::from_secs(60), MEMORY).unwrap();
+        let (began, has_begun) = channel();
         let answer = pool.run_here_first(organization(1), move |stop, turn| match turn {
-            Turn::Immediate => at_first(stop),
+            Turn::Immediate => {
+                began.send(()).unwrap();
+                at_first(stop)
+            }
             Turn::Short | Turn::Long => Ok(Step::Answer(turn)),
         });
-        block_on(answer)
+        let answer = block_on(answer);
+        has_begun.recv().unwrap();
+        answer
     };
     let says = turns(Box::new(|_| Ok(Step::Long)));
     assert_eq!(says.unwrap(), Turn::Short);
@@ -389,7 +398,7 @@ fn a_panic_in_an_immediate_turn_affects_only_its_query() {
 
 /// A thread that had to wait, for a page of a file for instance, serves others before it tries again.
 #[test]
-fn after_a_late_turn_queries_are_queued() {
+fn after_a_turn_that_took_too_long_queries_are_queued() {
     let pool = QueryPool::start(1, 8, Duration::from_secs(60), MEMORY).unwrap();
     let turn = |_: &Stop, turn| Ok(Step::Answer(turn));
     block_on(async {
@@ -402,4 +411,23 @@ fn after_a_late_turn_queries_are_queued() {
             Turn::Short
         );
     });
+}
+
+/// What a query reads in a turn that is aborted, it reads again.
+#[test]
+fn only_what_was_read_for_an_answer_is_counted() {
+    let pool = QueryPool::start(1, 8, Duration::from_secs(60), MEMORY).unwrap();
+    let answer = block_on(pool.run(organization(1), |stop, turn| {
+        stop.touched(Touched {
+            rows: 3,
+            cells: 1,
+            blocks: 2,
+        });
+        Ok(match turn {
+            Turn::Immediate | Turn::Short => Step::Long,
+            Turn::Long => Step::Answer(()),
+        })
+    }));
+    answer.unwrap();
+    assert_eq!((pool.stats().touched, pool.stats().blocks_opened), (4, 2));
 }

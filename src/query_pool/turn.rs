@@ -1,6 +1,6 @@
 //! The turns of a query: how long it may run each time, and when it has to stop.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::error::{ErrorKind, ServiceError};
 /// How long a query may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// Some hundreds of microseconds at most, because the thread of the request serves others, too.
+    /// Some hundreds of microseconds, because the thread of the request serves others, too.
     Immediate,
     /// Some milliseconds, because others wait for it to end.
     Short,
@@ -30,7 +30,7 @@ pub enum Step<R> {
 
 /// A turn that exceeds its time is aborted, and the query restarted in a longer one.
 const SHORT_TURN_MAX: Duration = Duration::from_millis(25);
-const IMMEDIATE_TURN_MAX: Duration = Duration::from_millis(1);
+pub(super) const IMMEDIATE_TURN_MAX: Duration = Duration::from_millis(1);
 
 /// An immediate turn may do the work of a short one, and hold the memory of others, divided by this.
 const IMMEDIATE_SHARE: u64 = 16;
@@ -73,16 +73,16 @@ pub struct Stop {
     request: Weak<()>,
     pub(super) shared: Arc<Shared>,
     budget: Budget,
+    /// What the turn has read.
+    rows: AtomicU64,
+    blocks: AtomicU64,
 }
 
 impl Stop {
-    /// Counts what the query read.
+    /// Counts what the query read. What an aborted turn has read does not count.
     pub fn touched(&self, touched: Touched) {
-        let counts = &self.shared.counts;
-        counts
-            .touched
-            .fetch_add(touched.rows + touched.cells, Ordering::Relaxed);
-        counts.blocks.fetch_add(touched.blocks, Ordering::Relaxed);
+        self.rows.fetch_add(touched.rows + touched.cells, Relaxed);
+        self.blocks.fetch_add(touched.blocks, Relaxed);
     }
 
     /// Whether to stop: the answer is no longer wanted, or the turn is over.
@@ -123,6 +123,8 @@ impl<Q> Running<Q> {
             request: Arc::downgrade(request),
             shared: Arc::clone(shared),
             budget: Budget::new(shared.memory_bytes_max),
+            rows: AtomicU64::new(0),
+            blocks: AtomicU64::new(0),
         };
         Running {
             stop,
@@ -141,6 +143,7 @@ impl<Q> Running<Q> {
         stop.turn_ends = turn.time_max().map(|max| began + max);
         stop.is_long = turn == Turn::Long;
         stop.budget = Budget::new(turn.memory_bytes_max(stop.shared.memory_bytes_max));
+        (stop.rows, stop.blocks) = Default::default();
         let stop = &*stop;
         let place = stop.is_long.then(|| stop.shared.places.take());
         let step = (self.query)(stop, turn);
@@ -160,7 +163,10 @@ impl<Q> Running<Q> {
             }
             Err(error) => Err(error),
         };
-        stop.shared.counts.durations.observe(self.took);
+        let counts = &stop.shared.counts;
+        counts.durations.observe(self.took);
+        counts.touched.fetch_add(stop.rows.load(Relaxed), Relaxed);
+        counts.blocks.fetch_add(stop.blocks.load(Relaxed), Relaxed);
         Some(answer)
     }
 }

@@ -17,6 +17,7 @@ const fn magic_of(version: ManifestVersion) -> &'static [u8; 8] {
         ManifestVersion::DeadBlocks => b"TWROOT02",
         ManifestVersion::PackedBlocks => b"TWROOT03",
         ManifestVersion::ShortEntries => b"TWROOT04",
+        ManifestVersion::Digits => b"TWROOT05",
     }
 }
 /// The number of the newest version.

@@ -300,6 +300,12 @@ impl SeriesIndex {
         }))
     }
 
+    /// The number of series of a source since the last checkpoint. They are looked through one by one.
+    pub fn recent_len(&self, source: u32) -> usize {
+        let state = self.state.read();
+        state.recent.get(&source).map_or(0, |recent| recent.labels.len())
+    }
+
     /// The series since the last checkpoint.
     pub(super) fn recent(&self, source: u32) -> Vec<Arc<[NewSeries]>> {
         let state = self.state.read();

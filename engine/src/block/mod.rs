@@ -33,9 +33,9 @@ pub const BLOCK_ROWS_MAX: usize = 8_192;
 /// all of them, and writing the block holds all of them in memory.
 pub(crate) const BLOCK_TEXT_BYTES: usize = 4 << 20;
 
-/// Version byte at the beginning of every block that is written. Integers of blocks of version 1 are not packed; the
-/// versions do not differ otherwise.
-pub const BLOCK_VERSION: u8 = 2;
+/// Version byte at the beginning of every block that is written. Integers are packed from version 2 on, also as digits of a
+/// base from version 3 on; the versions do not differ otherwise.
+pub const BLOCK_VERSION: u8 = 3;
 
 /// A block with its summary, which is known without reading the block. Cheap to clone.
 #[derive(Clone)]

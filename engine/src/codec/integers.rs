@@ -2,7 +2,9 @@
 
 use pco::{DeltaSpec, ModeSpec};
 
-use super::packed::{ORDER_MAX, PACKED_ROWS_MAX, Packing, decode_packed, differences_of};
+use super::packed::{
+    Form, ORDER_MAX, PACKED_ROWS_MAX, Packing, decode_digits, decode_packed, differences_of,
+};
 use super::{PCO_ROWS_MIN, pco_config};
 use crate::EngineError;
 use crate::bytes::{Reader, put_signed};
@@ -15,6 +17,8 @@ const VARINTS: u8 = 1;
 const PCO: u8 = 2;
 /// Differences of a fixed width in bits.
 const PACKED: u8 = 3;
+/// Differences as digits of a base, in blocks of version 3 and later.
+const DIGITS: u8 = 4;
 
 /// Appends `values` in a short form that is read fast.
 pub(crate) fn encode_integers(out: &mut Vec<u8>, values: &[i64]) {
@@ -49,7 +53,10 @@ pub(crate) fn encode_integers(out: &mut Vec<u8>, values: &[i64]) {
         }
     };
     if let Some(packing) = packed.filter(|packing| packing.bytes() < bytes_below) {
-        out.push(PACKED);
+        out.push(match packing.form() {
+            Form::Bits(_) => PACKED,
+            Form::Digits(_) => DIGITS,
+        });
         packing.encode(out, values);
     } else if let Some(compressed) = pco.filter(|pco| pco.len() < bytes_below) {
         out.push(PCO);
@@ -211,6 +218,7 @@ pub(crate) fn decode_integers(bytes: &[u8], count: usize) -> Result<Vec<i64>, En
         }
         PCO => decode_pco(&reader, count),
         PACKED => decode_packed(&mut reader, count),
+        DIGITS => decode_digits(&mut reader, count),
         _ => Err(reader.corrupt("a form of integers")),
     }
 }

@@ -1,6 +1,7 @@
 //! Compression of one column. Each encoder picks the cheapest of a few forms and stores the choice in the first byte.
 //! The number of entries is not stored, because the reader knows the number of rows. See FORMAT.md, "Columns".
 
+mod digits;
 mod doubles;
 mod integers;
 mod packed;

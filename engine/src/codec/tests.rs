@@ -161,9 +161,11 @@ fn texts_round_trip() {
 
 #[test]
 fn damage_is_an_error_and_never_a_panic() {
+    // Second differences are multiples of 1,013, of which there are three.
     let short: Vec<i64> = (0..300).map(|n| n * n % 1013).collect();
+    let uneven: Vec<i64> = (0..300).map(|n| n * n * n % 1013).collect();
     let long: Vec<i64> = (0..2_000).map(|n| n * n % 1013).collect();
-    for (values, form) in [(&short, 3), (&long, 2)] {
+    for (values, form) in [(&short, 4), (&uneven, 3), (&long, 2)] {
         let mut out = Vec::new();
         encode_integers(&mut out, values);
         assert_eq!(out[0], form);

@@ -28,6 +28,8 @@ pub struct Estimate {
     limit: u64,
     /// Cost of a row of the page.
     row: u64,
+    /// Rows of the largest block in a scan's range.
+    block_rows: u64,
 }
 
 impl Estimate {
@@ -39,6 +41,7 @@ impl Estimate {
             scanned: (0, 0),
             limit: 0,
             row: 0,
+            block_rows: 0,
         }
     }
 
@@ -48,6 +51,13 @@ impl Estimate {
         let (sources, rows) = self.scanned;
         let pages = self.limit + BLOCK_ROWS_MAX as u64 * sources.min(self.limit + 1);
         self.values + 2 * rows.min(pages) + self.row * rows.min(self.limit) > self.enough
+    }
+
+    /// The values that are decoded for a page of rows besides their times: whole columns of the blocks that it begins in.
+    pub fn page_values(&self) -> u64 {
+        let (sources, rows) = self.scanned;
+        let fields = (self.row / WRITTEN_VALUES).saturating_sub(ROW_MEMBERS);
+        fields * rows.min(self.limit + self.block_rows * sources.min(self.limit + 1))
     }
 
     /// Adds a cost, in decoded values.
@@ -159,6 +169,7 @@ impl Estimate {
             |summary: &BlockSummary| fields.is_none_or(|fields| summary.has_in_every_row(fields));
         let mut scanned = 0;
         let mut count = |fields: usize| most = fields.min(wanted).max(most);
+        let mut block_rows = 0;
         let mut looked_at = 0;
         self.each_run(selection.series, query.range_ns, |run| match run {
             // If no field is named, every row is included, and the first blocks show how many fields they have.
@@ -168,6 +179,7 @@ impl Estimate {
             }
             Run::Block(entry) => {
                 looked_at += 1;
+                block_rows = block_rows.max(u64::from(entry.rows));
                 let summary = entry.block(selection.series.cache())?.summary;
                 if !is_filtered && in_every_row(&summary) {
                     count(summary.fields.len());
@@ -187,6 +199,7 @@ impl Estimate {
         })?;
         self.scanned.0 += u64::from(scanned > 0);
         self.scanned.1 += scanned;
+        self.block_rows = self.block_rows.max(block_rows);
         self.row = self.row.max(WRITTEN_VALUES * (ROW_MEMBERS + most as u64));
         Ok(())
     }

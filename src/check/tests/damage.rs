@@ -141,9 +141,13 @@ fn a_manifest_with_a_damaged_magic_is_rewritten() {
     let data_dir_path = layout().data_dir;
     let path = Manifest::path(&data_dir_path);
     let newest = Manifest::read(&disk, &data_dir_path).unwrap().unwrap();
+    let with_short_entries = Manifest {
+        blocks: BlocksVersion::PACKED,
+        ..newest.clone()
+    };
     let with_packed_blocks = Manifest {
         segments_version: SegmentsVersion::FIRST,
-        ..newest.clone()
+        ..with_short_entries.clone()
     };
     let oldest = Manifest {
         blocks: BlocksVersion::FIRST,
@@ -156,7 +160,8 @@ fn a_manifest_with_a_damaged_magic_is_rewritten() {
         (b"TWMANI02", oldest),
         (b"TWMANI03", with_dead_blocks),
         (b"TWMANI04", with_packed_blocks),
-        (b"TWMANI05", newest),
+        (b"TWMANI05", with_short_entries),
+        (b"TWMANI06", newest),
     ] {
         manifest.write(&disk, &data_dir_path).unwrap();
         let whole_manifest = disk.files().remove(&path).unwrap();
@@ -175,7 +180,7 @@ fn a_manifest_with_a_damaged_magic_is_rewritten() {
     let mut content = disk.files().remove(&path).unwrap().split_off(20);
     content[0] += 1;
     content.extend_from_slice(b"\xa3new\x01");
-    let mut bytes = b"TWMANI06".to_vec();
+    let mut bytes = b"TWMANI07".to_vec();
     bytes.extend_from_slice(&(content.len() as u64).to_le_bytes());
     bytes.extend_from_slice(&crc32fast::hash(&content).to_le_bytes());
     bytes.extend_from_slice(&content);

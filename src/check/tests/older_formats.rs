@@ -125,5 +125,5 @@ fn a_later_conversion_raises_the_version_of_the_manifest() {
     disk.flip_bit(&segment, damaged, 1);
     assert!(convert(&port, &data_dir, Damage::SetApart).unwrap());
     assert!(read().segments.len() > older.segments.len());
-    assert_eq!(read().version(), ManifestVersion::ShortEntries);
+    assert_eq!(read().version(), ManifestVersion::Digits);
 }

@@ -95,7 +95,7 @@ fn a_root_of_version_2_is_read() {
 #[test]
 fn a_root_of_version_3_is_read() {
     let mut root = root();
-    root.manifest.blocks = BlocksVersion::default();
+    root.manifest.blocks = BlocksVersion::PACKED;
     assert_is_read("root-3.bin", &root);
 }
 
@@ -103,15 +103,23 @@ fn a_root_of_version_3_is_read() {
 #[test]
 fn a_root_of_version_4_is_read() {
     let mut root = root();
-    root.manifest.blocks = BlocksVersion::default();
+    root.manifest.blocks = BlocksVersion::PACKED;
     root.manifest.segments_version = SegmentsVersion::default();
     assert_is_read("root-4.bin", &root);
+}
+
+/// Its manifest has blocks of version 3.
+#[test]
+fn a_root_of_version_5_is_read() {
+    let mut root = root();
+    root.manifest.note_written_segment();
+    assert_is_read("root-5.bin", &root);
 }
 
 /// The checksum does not cover the magic, and versions differ by one bit.
 #[test]
 fn a_root_with_the_magic_of_another_version_is_damaged() {
-    for version in [b"02", b"03", b"04"] {
+    for version in [b"02", b"03", b"04", b"05"] {
         let mut other = root().encode().unwrap();
         other[6..8].copy_from_slice(version);
         let error = Root::decode("3-12", &other).expect_err("its manifest is of version 1");
@@ -122,9 +130,9 @@ fn a_root_with_the_magic_of_another_version_is_damaged() {
 #[test]
 fn a_later_version_is_named() {
     let mut later = root().encode().unwrap();
-    later[6..8].copy_from_slice(b"05");
-    let error = Root::decode("3-12", &later).expect_err("it is of version 5");
-    assert!(matches!(error, RemoteError::Version(_, 5)), "{error}");
+    later[6..8].copy_from_slice(b"06");
+    let error = Root::decode("3-12", &later).expect_err("it is of version 6");
+    assert!(matches!(error, RemoteError::Version(_, 6)), "{error}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use engine::query::{Budget, Downsampling, Expected, choose_unit, finest_step};
+use engine::query::{Downsampling, Expected, choose_unit, finest_step};
 use engine::{Earlier, LocalStep, SeriesStats, Step as TimeStep, Zone};
 
 use super::plan::{FoundSeries, Plan};
@@ -52,13 +52,15 @@ impl Grouping {
 
 impl Plan {
     /// The time zone of the steps, for the time range that has points.
-    fn zone(&self, reached: &FoundSeries) -> Result<Option<Zone>, ServiceError> {
+    fn zone(&self, reached: &FoundSeries, stop: &Stop) -> Result<Option<Zone>, ServiceError> {
         let Some(timezone) = &self.input.timezone else {
             return Ok(None);
         };
         let mut bounds = None;
         for it in &reached.series {
-            let stats = it.series.stats(self.cutoff_ns)?;
+            let stats = it
+                .series
+                .stats_within((self.cutoff_ns, i64::MAX), &|| stop.now(), &mut Err)?;
             let (first, last) = stats.bounds_ns.unwrap_or(self.range_ns);
             let (least, greatest) = bounds.unwrap_or((first, last));
             bounds = Some((first.min(least), last.max(greatest)));
@@ -84,13 +86,13 @@ impl Plan {
         reached: &FoundSeries,
         stop: &Stop,
     ) -> Result<Option<Grouping>, ServiceError> {
-        if let Some(requested) = self.requested_grouping(reached)? {
+        if let Some(requested) = self.requested_grouping(reached, stop)? {
             return Ok(Some(requested));
         }
-        let zone = self.zone(reached)?;
+        let zone = self.zone(reached, stop)?;
         let chosen = match self.input.max_points {
             Some(points_max) => self.fitting(reached, points_max, zone.as_ref(), stop)?,
-            None => self.downsampling(reached, stop.budget())?,
+            None => self.downsampling(reached, stop)?,
         };
         Ok(chosen.map(|chosen| Grouping {
             aggregations: Aggregations::One(Aggregation::Avg),
@@ -103,7 +105,11 @@ impl Plan {
     }
 
     /// The grouping that the query asks for. It does not depend on the groups of the series.
-    pub(super) fn requested_grouping(&self, reached: &FoundSeries) -> Result<Option<Grouping>, ServiceError> {
+    pub(super) fn requested_grouping(
+        &self,
+        reached: &FoundSeries,
+        stop: &Stop,
+    ) -> Result<Option<Grouping>, ServiceError> {
         let Some((aggregations, group_by)) = &self.input.grouping else {
             return Ok(None);
         };
@@ -111,7 +117,7 @@ impl Plan {
             aggregations: aggregations.clone(),
             step: group_by.step(),
             step_name: Cow::Owned(group_by.as_str().to_owned()),
-            zone: self.zone(reached)?,
+            zone: self.zone(reached, stop)?,
             chosen: None,
             shares: false,
         }))
@@ -147,11 +153,7 @@ impl Plan {
     }
 
     /// Whether, and to which unit, to downsample a query without grouping.
-    fn downsampling(
-        &self,
-        reached: &FoundSeries,
-        budget: &Budget,
-    ) -> Result<Option<Downsampling>, ServiceError> {
+    fn downsampling(&self, reached: &FoundSeries, stop: &Stop) -> Result<Option<Downsampling>, ServiceError> {
         let wanted = self.input.downsampling
             && self.input.cursor.is_none()
             && self.sources.all_downsampling()
@@ -159,12 +161,15 @@ impl Plan {
         if !wanted {
             return Ok(None);
         }
-        let mut held = budget.hold();
+        let mut held = stop.budget().hold();
         let mut stats: Vec<SeriesStats> = Vec::new();
         held.reserve(&mut stats, reached.groups.len())?;
         stats.resize_with(reached.groups.len(), SeriesStats::default);
         for it in &reached.series {
-            stats[it.group as usize].join(it.series.stats(self.cutoff_ns)?);
+            let of_it = it
+                .series
+                .stats_within((self.cutoff_ns, i64::MAX), &|| stop.now(), &mut Err)?;
+            stats[it.group as usize].join(of_it);
         }
         held.grow(stats.len() * size_of::<Expected>())?;
         let expected = stats

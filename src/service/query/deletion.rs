@@ -107,7 +107,7 @@ impl Selected {
     fn count(&self, indexed: &IndexedView, stop: &Stop) -> Result<u64, ServiceError> {
         let (range_ns, budget, stop) = (self.plan.range_ns, stop.budget(), || stop.now());
         let mut points = 0;
-        for reached in &self.plan.reach(indexed, range_ns, budget, &stop)?.series {
+        for reached in &self.plan.reach(indexed, range_ns, budget, &|_| stop())?.series {
             let mut counted = Ok(0);
             let source = reached.source.ordinal;
             let ordinal = reached.series.ordinal;
@@ -138,7 +138,7 @@ impl PointFilter for Selected {
         };
         let budget = Budget::unlimited();
         let reached = plan
-            .reach(&indexed, plan.range_ns, &budget, &|| false)
+            .reach(&indexed, plan.range_ns, &budget, &|_| false)
             .map_err(io::Error::other)?;
         Ok(Some(reached.series.iter().map(|it| it.series.ordinal).collect()))
     }

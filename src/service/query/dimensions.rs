@@ -9,18 +9,19 @@ use engine::{SeriesSnapshot, View};
 use roaring::RoaringBitmap;
 
 use super::QueryInput;
+use super::immediate::IMMEDIATE_SERIES_MAX;
 use super::plan::{Plan, QuerySources, ReachedSeries};
 use super::series_groups::{DimensionValue, SeriesGroup};
 use crate::bucket::IndexedView;
 use crate::catalog::{Dimensions, Source};
 use crate::error::{Detail, ServiceError, shown_names};
-use crate::query_pool::Turn;
+use crate::query_pool::took_too_long;
 use crate::series::Matcher;
 
 /// Number of series that are selected and grouped in a short turn.
 const SHORT_SERIES_MAX: u64 = 1 << 12;
 /// What it costs to look up the series of a source that have a value, in series that are selected otherwise.
-const LOOKUP_SERIES: u64 = 64;
+const LOOKUP_SERIES: usize = 64;
 /// Names collected for a message.
 const NAMES_MAX: usize = 64;
 
@@ -33,11 +34,12 @@ pub struct DimensionFilter {
     pub matcher: Matcher,
 }
 
-/// The series of a source that match all conditions.
+/// The series of a source that match all conditions. `stop` is asked with their number.
 pub(super) fn matching_series<'v>(
     filters: &[DimensionFilter],
     source: &Source,
     indexed: &'v IndexedView,
+    stop: &dyn Fn(usize) -> bool,
 ) -> Result<Box<dyn Iterator<Item = SeriesSnapshot> + 'v>, ServiceError> {
     let view = &indexed.view;
     if filters.is_empty() || (source.dimensions.is_none() && absent_matches(filters)) {
@@ -52,6 +54,9 @@ pub(super) fn matching_series<'v>(
     let mut found = Cow::Borrowed(&**members);
     for DimensionFilter { name, matcher } in filters {
         found = Cow::Owned(indexed.index.select(source.ordinal, name, matcher, &found)?);
+    }
+    if stop(found.len() as usize) {
+        return Err(took_too_long());
     }
     let found = found.into_owned().into_iter();
     Ok(Box::new(found.filter_map(|ordinal| view.series(ordinal))))
@@ -128,38 +133,57 @@ pub(in crate::service) fn available_dimensions<'s>(
     })
 }
 
-/// Whether selecting and grouping the series alone exceeds a turn, as far as that is known before they are selected.
-pub(super) fn selects_many(sources: &QuerySources, input: &QueryInput, view: &View, turn: Turn) -> bool {
+/// Whether an immediate turn may select the series: they are few, or are looked up by their values.
+pub(super) fn looks_at_few(sources: &QuerySources, input: &QueryInput, indexed: &IndexedView) -> bool {
     let uses_dimensions = !(input.dimensions.is_empty() && input.group_by_dimensions.is_empty());
-    let looked_up = lookups(input).unwrap_or(u64::MAX).saturating_mul(LOOKUP_SERIES);
-    let members = |source: u32| {
-        view.members(source)
-            .map_or(0, |members| members.len())
-            .min(looked_up)
+    let lookups = lookups(input).unwrap_or(usize::MAX);
+    let looked_at = |source: u32| {
+        let members = indexed.view.members(source).map_or(0, |members| members.len());
+        let looked_up =
+            lookups.saturating_mul(LOOKUP_SERIES.saturating_add(indexed.index.recent_len(source)));
+        usize::try_from(members).unwrap_or(usize::MAX).min(looked_up)
     };
-    let series: u64 = match sources {
-        QuerySources::All(_) if !uses_dimensions => 0,
-        QuerySources::All(_) => view.split_sources().map(members).sum(),
-        QuerySources::Named(sources) => sources.iter().map(|source| members(source.ordinal)).sum(),
+    let mut left = IMMEDIATE_SERIES_MAX;
+    let mut is_within = |source: u32| {
+        // A source costs something, however few series it has.
+        let cost = looked_at(source).saturating_add(1);
+        left.checked_sub(cost).map(|less| left = less).is_some()
     };
-    let max = if uses_dimensions {
-        SHORT_SERIES_MAX
-    } else {
-        8 * SHORT_SERIES_MAX
-    };
-    series > turn.max(max)
+    match sources {
+        QuerySources::All(_) if !uses_dimensions => true,
+        QuerySources::All(_) => indexed.view.split_sources().all(&mut is_within),
+        QuerySources::Named(sources) => sources.iter().all(|source| is_within(source.ordinal)),
+    }
 }
 
-/// The number of values that are looked up in each source, if only the series that have them are visited.
-fn lookups(input: &QueryInput) -> Option<u64> {
+/// The number of values that are looked up in each source, if only series that have them are visited.
+fn lookups(input: &QueryInput) -> Option<usize> {
     if input.dimensions.is_empty() || !input.group_by_dimensions.is_empty() {
         return None;
     }
     let values = input.dimensions.iter().map(|filter| filter.matcher.looked_up());
-    Some(values.sum::<Option<usize>>()? as u64)
+    values.sum()
 }
 
 impl Plan {
+    /// Whether selecting and grouping the series alone exceeds a short turn.
+    pub(super) fn selects_many(&self, view: &View) -> bool {
+        let uses_dimensions =
+            !(self.input.dimensions.is_empty() && self.input.group_by_dimensions.is_empty());
+        let members = |source: u32| view.members(source).map_or(0, |members| members.len());
+        let series: u64 = match &self.sources {
+            QuerySources::All(_) if !uses_dimensions => 0,
+            QuerySources::All(_) => view.split_sources().map(members).sum(),
+            QuerySources::Named(sources) => sources.iter().map(|source| members(source.ordinal)).sum(),
+        };
+        let max = if uses_dimensions {
+            SHORT_SERIES_MAX
+        } else {
+            8 * SHORT_SERIES_MAX
+        };
+        series > max
+    }
+
     /// Finds names of dimensions that no selected source has.
     pub(super) fn dimension_faults(&self, indexed: &IndexedView) -> Result<Vec<Detail>, ServiceError> {
         let input = &self.input;

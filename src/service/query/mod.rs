@@ -1,7 +1,7 @@
 //! `POST /api/data/query`: the query, its plan for the selected sources, and its result.
 //!
 //! The catalog provides the sources. Everything else runs on the query pool, or on the thread of the request if it is
-//! little: `plan` prepares the query for the sources, the bucket provides a snapshot, and `raw` or `grouped` read the
+//! small: `plan` prepares the query for the sources, the bucket provides a snapshot, and `raw` or `grouped` read the
 //! rows. The caller passes the function that writes them to the answer.
 
 mod aggregations;
@@ -20,7 +20,9 @@ mod fill;
 mod group_by;
 mod grouped;
 mod groups;
+mod immediate;
 mod metadata;
+mod piece;
 mod plan;
 mod raw;
 mod reading;
@@ -33,10 +35,8 @@ mod zones;
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 pub use engine::query::Held;
-use engine::query::{Budget, Estimate};
 pub use engine::rows::Scalar;
 pub use engine::{Column, Unit};
 use engine::{EngineError, Step as TimeStep};
@@ -58,6 +58,7 @@ pub use expression::{Expression, NamedExpression};
 pub use fill::Fill;
 pub use group_by::{GroupBy, length_seconds};
 pub use groups::{GroupColumn, GroupColumns, GroupField, GroupRow, GroupValue, Groups, GroupsPart};
+pub use piece::{AnswerBytes, Piece, PieceSource, Rest};
 pub(in crate::service) use result::metadata_of;
 pub use result::{FieldNames, PageInfo, Points, QueryResult, Run, RunExpression, WriteResult};
 pub use series_groups::DimensionValue;
@@ -65,21 +66,18 @@ pub use top::Top;
 pub use zones::{DATABASE_VERSION, zone_named};
 
 use super::{Caller, Service};
-use crate::bucket::{DamagedBlocks, IndexedView};
-use crate::catalog::{Source, names};
-use crate::error::{ErrorKind, ServiceError};
+use crate::bucket::IndexedView;
+use crate::catalog::{Bucket, names};
+use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::limits::{QUERY_LIMIT_DEFAULT, QUERY_LIMIT_MAX};
-use crate::query_pool::{QueryPool, Step, Stop, Turn, took_too_long};
+use crate::query_pool::{Step, Stop, Turn, took_too_long};
 use choice::Grouping;
-use plan::{Plan, Reached};
-use raw::Progress;
+use immediate::Context;
+use plan::{Plan, QuerySources};
 
 /// Approximate number of values read and written in a short turn: a few milliseconds.
 pub(in crate::service) const SHORT_VALUES_MAX: u64 = 1 << 19;
-
-/// What a series costs besides its blocks and values, in values.
-const SERIES_VALUES: u64 = 64;
 
 /// The name of a unit in the API.
 pub fn unit_name(unit: Unit) -> &'static str {
@@ -237,46 +235,21 @@ impl QueryInput {
     }
 }
 
-/// Longer answers are compressed in a long turn.
-const SHORT_ANSWER_BYTES_MAX: u64 = 1 << 20;
 /// A query for more points than this may have a large answer.
 const SMALL_ANSWER_ROWS_MAX: u64 = 256;
-/// How long the next piece of a started answer waits for a place in the pool, and how often it retries.
-const PIECE_PATIENCE: Duration = Duration::from_secs(20);
-const PIECE_RETRY_PERIOD: Duration = Duration::from_millis(100);
 
-/// An answer, or a piece of one.
-pub type AnswerBytes = Vec<u8>;
-
-/// A piece as it was written, where the next one begins, and the memory that it holds.
-type Written<'b> = (AnswerBytes, Option<Progress>, Held<'b>);
-
-/// A piece of an answer.
-pub struct Piece<R, S = Rest> {
-    /// The bytes, as the caller has processed them.
-    pub content: R,
-    /// Produces the following pieces; `None` if this is the last.
-    pub rest: Option<S>,
+/// What a query selects in the catalog, before it is planned.
+struct Selected {
+    bucket: Arc<Bucket>,
+    sources: QuerySources,
+    input: QueryInput,
 }
 
-/// Produces the pieces of an answer one after the other, all from the same snapshot.
-pub trait PieceSource: Sized + 'static {
-    /// Produces the next piece. `finish` processes it while still on the query pool; its flag says whether more follow.
-    fn next<R: Send + 'static>(
-        self,
-        finish: impl Fn(AnswerBytes, bool) -> Result<R, ServiceError> + Clone + Send + 'static,
-    ) -> impl Future<Output = Result<Piece<R, Self>, ServiceError>>;
-}
-
-/// The rest of an answer, which has not been read yet. All pieces come from the same snapshot.
-#[derive(Clone)]
-pub struct Rest {
-    queries: QueryPool,
-    damaged: DamagedBlocks,
-    plan: Arc<Plan>,
-    indexed: IndexedView,
-    progress: Progress,
-    write: WriteResult,
+impl Selected {
+    fn plan(&self, now_ns: i64, indexed: &IndexedView) -> Result<Plan, ServiceError> {
+        let (bucket, sources) = (Arc::clone(&self.bucket), self.sources.clone());
+        Plan::of(bucket, sources, self.input.clone(), now_ns, indexed)
+    }
 }
 
 impl Service {
@@ -298,48 +271,49 @@ impl Service {
         if may_be_large {
             admit()?;
         }
-        let (queries, buckets) = (self.resources.queries.clone(), self.buckets.clone());
-        let now_ns = self.now_ns();
         let (bucket, sources) = self
             .catalog
             .read(|catalog| plan::select(catalog, caller, &input))?;
-        let mut selected = Some((bucket, sources, input));
+        let context = Context {
+            queries: self.resources.queries.clone(),
+            buckets: self.buckets.clone(),
+            now_ns: self.now_ns(),
+            write,
+        };
+        let mut selected = Some(Selected {
+            bucket,
+            sources,
+            input,
+        });
         let mut planned = None;
         let answer = move |stop: &Stop, turn: Turn| {
-            let plannable = selected.take_if(|(_, sources, input)| !plan::is_long(sources, input, turn));
+            if let (Turn::Immediate, Some(selected)) = (turn, &selected) {
+                let piece = context.immediately(selected, stop, &finish);
+                return Ok(piece.map_or(Step::Long, Step::Answer));
+            }
             // A view is dropped as soon as the turn is over or the answer is complete: while it exists, writers must
             // copy.
             let mut taken = None;
-            if let Some((bucket, sources, input)) = plannable {
-                let indexed = buckets.indexed_view(&bucket)?;
-                if turn == Turn::Immediate && dimensions::selects_many(&sources, &input, &indexed.view, turn)
-                {
-                    // Whether the dimensions exist is not looked up, either.
-                    selected = Some((bucket, sources, input));
-                    return Ok(Step::Long);
-                }
-                planned = Some(Arc::new(Plan::of(bucket, sources, input, now_ns, &indexed)?));
+            // Kept until there is a plan: a turn that is over before is repeated.
+            if let Some(selected) = &selected
+                && !plan::is_long(&selected.sources, &selected.input, turn)
+            {
+                let indexed = context.buckets.indexed_view(&selected.bucket)?;
+                planned = Some(Arc::new(selected.plan(context.now_ns, &indexed)?));
                 taken = Some(indexed);
             }
             let Some(plan) = &planned else {
                 return Ok(Step::Long);
             };
+            selected = None;
             if may_be_large {
                 admit()?;
             }
             let indexed = match taken {
                 Some(indexed) => indexed,
-                None => buckets.indexed_view(&plan.bucket)?,
+                None => context.buckets.indexed_view(&plan.bucket)?,
             };
-            let whole = Rest {
-                queries: queries.clone(),
-                damaged: buckets.damaged().clone(),
-                plan: Arc::clone(plan),
-                indexed,
-                progress: Progress::new(),
-                write,
-            };
-            whole.piece(stop, turn, &finish)
+            Rest::whole(&context, Arc::clone(plan), indexed).piece(stop, turn, &finish)
         };
         let queries = &self.resources.queries;
         let answered = queries.run_here_first(caller.organization_id, answer).await;
@@ -347,118 +321,7 @@ impl Service {
     }
 }
 
-impl PieceSource for Rest {
-    /// Produces the next piece.
-    ///
-    /// # Errors
-    /// 503 if the pool stays full for too long, and all errors of a query.
-    async fn next<R: Send + 'static>(
-        self,
-        finish: impl Fn(AnswerBytes, bool) -> Result<R, ServiceError> + Clone + Send + 'static,
-    ) -> Result<Piece<R>, ServiceError> {
-        let until = Instant::now() + PIECE_PATIENCE;
-        let rest = Arc::new(self);
-        loop {
-            let (this, finish) = (Arc::clone(&rest), finish.clone());
-            let answer = move |stop: &Stop, turn: Turn| this.piece(stop, turn, &finish);
-            let organization = rest.plan.bucket.organization_id;
-            match rest.queries.run(organization, answer).await {
-                // The pool is busy. Retry, because the client has the first piece already, and an error would truncate
-                // the answer.
-                Err(error) if error.kind == ErrorKind::Unavailable && Instant::now() < until => {
-                    tokio::time::sleep(PIECE_RETRY_PERIOD).await;
-                }
-                answered => return answered.map_err(|error| rest.damaged.explain(error)),
-            }
-        }
-    }
-}
-
-impl Rest {
-    fn piece<R>(
-        &self,
-        stop: &Stop,
-        turn: Turn,
-        finish: &impl Fn(AnswerBytes, bool) -> Result<R, ServiceError>,
-    ) -> Result<Step<Piece<R>>, ServiceError> {
-        let (plan, is_bounded) = (&*self.plan, turn != Turn::Long);
-        // The memory of the named sources, whether they are read or not.
-        let mut held = stop.budget().hold();
-        held.grow(plan.sources.named_len() * size_of::<Arc<Source>>())?;
-        if dimensions::selects_many(&plan.sources, &plan.input, &self.indexed.view, turn) {
-            return Ok(Step::Long);
-        }
-        let mut reached = plan.find(&self.indexed, plan.range_ns, stop.budget(), &|| stop.now())?;
-        if turn == Turn::Immediate && plan.may_wait(&reached) {
-            return Ok(Step::Long);
-        }
-        let is_long = |grouping: Option<&Grouping>, reached: &Reached<'_>| match is_bounded {
-            true => plan.is_long(grouping, reached, &self.progress, stop.budget(), turn),
-            false => Ok(false),
-        };
-        // To assign series to groups reads the values of dimensions, so a requested grouping is estimated before.
-        let requested = plan.requested_grouping(&reached)?;
-        if requested.is_some() && is_long(requested.as_ref(), &reached)? {
-            // The selection is repeated in the long turn, so that no memory of the store is held while waiting.
-            return Ok(Step::Long);
-        }
-        plan.group(&mut reached, &self.indexed)?;
-        let grouping = match requested {
-            Some(requested) => Some(requested),
-            // Groups are always a single piece.
-            None if !self.progress.is_at_beginning() => None,
-            None if plan.counts_many(&reached, turn) => return Ok(Step::Long),
-            None => plan.grouping(&reached, stop)?,
-        };
-        if plan.input.grouping.is_none() && is_long(grouping.as_ref(), &reached)? {
-            return Ok(Step::Long);
-        }
-        let (bytes, progress, _answer_held) = match &grouping {
-            Some(grouping) => {
-                plan.keep_top(&mut reached, stop)?;
-                plan.keep_occurring(&mut reached, grouping, stop)?;
-                plan.grouped(&self.indexed, &reached, grouping, self.write, stop)?
-            }
-            None => plan.raw(&reached, self.progress, self.write, stop)?,
-        };
-        drop(reached);
-        if is_bounded && (stop.turn_is_over() || bytes.len() as u64 > turn.max(SHORT_ANSWER_BYTES_MAX)) {
-            // Compressing it would take as long again.
-            return Ok(Step::Long);
-        }
-        let content = finish(bytes, progress.is_some())?;
-        let rest = progress.map(|progress| Rest {
-            progress,
-            ..self.clone()
-        });
-        Ok(Step::Answer(Piece { content, rest }))
-    }
-}
-
 impl Plan {
-    /// Whether reading may wait for another machine. A comparison reads series that are not found yet.
-    fn may_wait(&self, reached: &Reached<'_>) -> bool {
-        self.input.compare.is_some() || !reached.series.iter().all(|it| it.series.is_here())
-    }
-
-    /// Whether the cost exceeds a turn, estimated without reading blocks.
-    fn is_long(
-        &self,
-        grouping: Option<&Grouping>,
-        reached: &Reached<'_>,
-        progress: &Progress,
-        budget: &Budget,
-        turn: Turn,
-    ) -> Result<bool, ServiceError> {
-        let mut estimate = Estimate::new(turn.max(SHORT_VALUES_MAX));
-        estimate.add(self.sources.named_len() as u64 + SERIES_VALUES * reached.series.len() as u64);
-        match grouping {
-            Some(grouping) => self.estimate_grouped(grouping, reached, &mut estimate, budget)?,
-            None => self.estimate_raw(reached, progress, &mut estimate)?,
-        }
-        Ok(estimate.is_over())
-    }
-
     fn raw_limit(&self) -> usize {
         match (self.input.limit, self.input.max_points) {
             (None, None) => QUERY_LIMIT_DEFAULT as usize,

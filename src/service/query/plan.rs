@@ -19,7 +19,7 @@ use super::series_groups::SeriesGroup;
 use super::{Condition, QueryInput};
 use crate::bucket::IndexedView;
 use crate::catalog::{Bucket, Catalog, FieldType, Schema, Source, SourcePages};
-use crate::error::ServiceError;
+use crate::error::{Detail, ServiceError};
 use crate::query_pool::{Turn, took_too_long};
 use crate::service::{Caller, bucket_for, source_for};
 
@@ -40,6 +40,7 @@ pub(super) struct Plan {
 }
 
 /// The sources of a query.
+#[derive(Clone)]
 pub(super) enum QuerySources {
     /// All sources of the bucket.
     All(SourcePages),
@@ -98,13 +99,16 @@ pub(super) fn select(
     Ok((bucket, sources))
 }
 
-/// Number of series that are found until the query is asked again whether to stop.
+/// Number of series that are visited before the query is asked again whether to stop.
 const SERIES_BETWEEN_STOPS: usize = 256;
 /// Maximum number of names resolved and sources visited in a short turn.
 const SHORT_PLAN_MAX: u64 = 1 << 15;
 
 /// Whether planning alone exceeds a turn: names are resolved in each distinct schema.
 pub(super) fn is_long(sources: &QuerySources, input: &QueryInput, turn: Turn) -> bool {
+    if turn == Turn::Long {
+        return false;
+    }
     let names = input.fields.len() + input.operands().count() + 1;
     let names = sources.schemas().len().saturating_mul(names);
     names.saturating_add(sources.named_len()) as u64 > turn.max(SHORT_PLAN_MAX)
@@ -144,11 +148,39 @@ impl QuerySources {
 impl Plan {
     pub(super) fn of(
         bucket: Arc<Bucket>,
-        mut sources: QuerySources,
+        sources: QuerySources,
         input: QueryInput,
         now_ns: i64,
         indexed: &IndexedView,
     ) -> Result<Self, ServiceError> {
+        let (plan, mut faults) = Self::with_faults(bucket, sources, input, now_ns);
+        faults.extend(plan.dimension_faults(indexed)?);
+        match faults.is_empty() {
+            true => Ok(plan),
+            false => Err(ServiceError::faults(faults)),
+        }
+    }
+
+    /// The same without making sure that the dimensions exist.
+    pub(super) fn without_dimensions(
+        bucket: Arc<Bucket>,
+        sources: QuerySources,
+        input: QueryInput,
+        now_ns: i64,
+    ) -> Result<Self, ServiceError> {
+        let (plan, faults) = Self::with_faults(bucket, sources, input, now_ns);
+        match faults.is_empty() {
+            true => Ok(plan),
+            false => Err(ServiceError::faults(faults)),
+        }
+    }
+
+    fn with_faults(
+        bucket: Arc<Bucket>,
+        mut sources: QuerySources,
+        input: QueryInput,
+        now_ns: i64,
+    ) -> (Self, Vec<Detail>) {
         if let QuerySources::Named(sources) = &mut sources {
             sources.sort_by_key(|source| source.id);
             sources.dedup_by_key(|source| source.id);
@@ -158,7 +190,7 @@ impl Plan {
         let places = different.iter().map(address).zip(0..).collect();
         let resolved = |schema| Resolved::of(schema, &input);
         let schemas: Vec<Resolved> = different.iter().map(resolved).collect();
-        let mut faults = faults_of(&input, &schemas);
+        let faults = faults_of(&input, &schemas);
         let cutoff_ns = bucket.retention_cutoff_ns(now_ns);
         let range_ns = (
             input.start_ns.unwrap_or(i64::MIN).max(cutoff_ns),
@@ -175,11 +207,7 @@ impl Plan {
             cutoff_ns,
             range_ns,
         };
-        faults.extend(plan.dimension_faults(indexed)?);
-        match faults.is_empty() {
-            true => Ok(plan),
-            false => Err(ServiceError::faults(faults)),
-        }
+        (plan, faults)
     }
 
     /// Whether any selected field has this type.
@@ -195,13 +223,14 @@ impl Plan {
         self.filter.as_ref().is_none_or(|filter| filter.passes(metadata))
     }
 
-    /// The series that may have points in a range, in this view of the bucket. `stop` is asked before some of them.
+    /// The series that may have points in a range, in this view of the bucket. `stop` is asked from time to time, with
+    /// the number of series that have been visited.
     pub(super) fn reach<'b>(
         &self,
         indexed: &IndexedView,
         range_ns: (i64, i64),
         budget: &'b Budget,
-        stop: &dyn Fn() -> bool,
+        stop: &dyn Fn(usize) -> bool,
     ) -> Result<Reached<'b>, ServiceError> {
         let mut reached = self.find(indexed, range_ns, budget, stop)?;
         self.group(&mut reached, indexed)?;
@@ -214,16 +243,20 @@ impl Plan {
         indexed: &IndexedView,
         range_ns: (i64, i64),
         budget: &'b Budget,
-        stop: &dyn Fn() -> bool,
+        stop: &dyn Fn(usize) -> bool,
     ) -> Result<Reached<'b>, ServiceError> {
         let (view, filters) = (&indexed.view, &self.input.dimensions);
         let mut held = budget.hold();
-        let mut series = Vec::new();
+        let (mut series, mut visited) = (Vec::new(), 0_usize);
         let mut add = |source: &Arc<Source>, snapshot: SeriesSnapshot| {
-            held.reserve(&mut series, 1)?;
-            if series.len() % SERIES_BETWEEN_STOPS == SERIES_BETWEEN_STOPS - 1 && stop() {
+            visited += 1;
+            if visited.is_multiple_of(SERIES_BETWEEN_STOPS) && stop(visited) {
                 return Err(took_too_long());
             }
+            if !snapshot.overlaps(range_ns) {
+                return Ok(());
+            }
+            held.reserve(&mut series, 1)?;
             series.push(ReachedSeries {
                 source: Arc::clone(source),
                 schema: self.place(source)?,
@@ -233,8 +266,7 @@ impl Plan {
             Ok::<_, ServiceError>(())
         };
         let mut add_matching = |source: &Arc<Source>| {
-            let mut found =
-                matching_series(filters, source, indexed)?.filter(|found| found.overlaps(range_ns));
+            let mut found = matching_series(filters, source, indexed, stop)?;
             found.try_for_each(|found| add(source, found))
         };
         match &self.sources {

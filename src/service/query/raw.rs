@@ -7,9 +7,10 @@ use engine::EngineError;
 use engine::query::{Estimate, Held, Page, Position, RowNumbers, RowTest, ScanQuery, Selection, scan_within};
 
 use super::answer::PIECE_BYTES;
+use super::piece::Written;
 use super::plan::{Plan, Reached, ReachedSeries, Resolved, SchemaFilters, Tests};
 use super::result::{PageInfo, Points, QueryResult, WriteResult};
-use super::{Answer, Cursor, Layout, Written};
+use super::{Answer, Cursor, Layout};
 use crate::error::ServiceError;
 use crate::query_pool::Stop;
 

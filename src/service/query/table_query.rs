@@ -249,7 +249,7 @@ impl<'r> TableQuery<'r> {
         let indexed = self
             .indexed
             .ok_or_else(|| ServiceError::internal("BUG: a comparison without a view"))?;
-        let reached = plan.reach(indexed, range_ns, self.stop.budget(), &|| self.stop.now())?;
+        let reached = plan.reach(indexed, range_ns, self.stop.budget(), &|_| self.stop.now())?;
         let before = Reading {
             reached: &reached,
             step,

@@ -1,5 +1,5 @@
-//! Small questions are answered on the threads of their requests, everything else on query threads; the answers are the
-//! same. `tidewatch_queries_immediate_total` says which it was.
+//! Small questions are answered on the threads of their requests, everything else on query threads.
+//! `tidewatch_queries_immediate_total` says which it was.
 
 use std::fmt::Write;
 
@@ -52,57 +52,77 @@ fn immediately(server: &Server, bucket: &Bucket, question: &Value) -> Value {
 #[test]
 fn a_question_about_few_series_is_answered_at_once_however_many_there_are() {
     let (mut server, bucket, first_ns) = filled();
-    for round in ["from memory", "after a restart"] {
-        let mean =
-            json!({"aggregation": "avg", "groupBy": "all", "filters": {"dimensions": {"host": "h4321"}}});
-        let answer = immediately(&server, &bucket, &mean);
-        assert_eq!(
-            answer["data"][0]["values"]["v"],
-            json!(4_321),
-            "{round}: {answer}"
-        );
-        let newest = json!({"sort": "desc", "limit": 2, "filters": {"dimensions": {"host": ["h7", "h9"]}}});
-        let answer = immediately(&server, &bucket, &newest);
-        let rows = scene::array(&answer, "/data");
-        let times: Vec<_> = rows.iter().map(|row| row["timestamp"].clone()).collect();
-        let last = timestamp(first_ns + (POINTS - 1) * SECOND);
-        assert_eq!(times, [last.as_str(), &last], "{round}: {answer}");
-        let none = json!({"aggregation": "avg", "groupBy": "all", "filters": {"dimensions": {"host": "h"}}});
-        assert_eq!(immediately(&server, &bucket, &none)["data"], json!([]), "{round}");
-        server.stop();
-        server.launch();
-    }
+    // New series are compared one by one until a checkpoint.
+    server.stop();
+    server.launch();
+    let mean = |host: &Value| json!({"aggregation": "avg", "groupBy": "all", "filters": {"dimensions": {"host": host}}});
+    let answer = immediately(&server, &bucket, &mean(&json!("h4321")));
+    assert_eq!(answer["data"][0]["values"]["v"], json!(4_321), "{answer}");
+    let pattern = bucket.query(&mean(&json!({"matches": "h4321"})));
+    assert_eq!(answer, pattern, "a query thread answers the same");
+    let newest = json!({"sort": "desc", "limit": 2, "filters": {"dimensions": {"host": ["h7", "h9"]}}});
+    let answer = immediately(&server, &bucket, &newest);
+    let rows = scene::array(&answer, "/data");
+    let times: Vec<_> = rows.iter().map(|row| row["timestamp"].clone()).collect();
+    let last = timestamp(first_ns + (POINTS - 1) * SECOND);
+    assert_eq!(times, [last.as_str(), &last], "{answer}");
 }
 
+/// Whatever takes more than an immediate turn, and whatever has to be refused.
 #[test]
-fn a_question_about_many_series_waits_for_a_query_thread() {
-    let (server, bucket, _) = filled();
+fn all_other_questions_wait_for_a_query_thread() {
+    let (mut server, bucket, _) = filled();
+    server.stop();
+    server.launch();
+    let hosts = |names: &Value| json!({"dimensions": {"host": names}});
+    // It is one of those that are answered at once, so that the following are not for another reason.
+    immediately(
+        &server,
+        &bucket,
+        &json!({"aggregation": "count", "groupBy": "all", "filters": hosts(&json!("h1"))}),
+    );
     let before = immediate(&server);
     let count = |filters: &Value| {
         let answer = bucket.query(&json!({"aggregation": "count", "groupBy": "all", "filters": filters}));
         answer["data"][0]["values"]["v"].clone()
     };
     assert_eq!(count(&json!({})), json!(SERIES * POINTS));
-    // Found by one value, but a quarter of all.
+    let rack = json!({"dimensions": {"rack": "r1"}});
     assert_eq!(
-        count(&json!({"dimensions": {"rack": "r1"}})),
-        json!(SERIES / 4 * POINTS)
+        count(&rack),
+        json!(SERIES / 4 * POINTS),
+        "a quarter has the value"
     );
-    let pattern = json!({"dimensions": {"host": {"matches": "h432."}}});
+    let pattern = json!({"matches": "h432."});
     assert_eq!(
-        count(&pattern),
+        count(&hosts(&pattern)),
         json!(10 * POINTS),
-        "each value is compared with the pattern"
+        "each value is compared"
     );
-    let hosts: Vec<String> = (0..10).map(|series| format!("h{series}")).collect();
+    let ten: Value = (0..10).map(|series| format!("h{series}")).collect();
     assert_eq!(
-        count(&json!({"dimensions": {"host": hosts}})),
+        count(&hosts(&ten)),
         json!(10 * POINTS),
-        "ten are looked up"
+        "many values are looked up"
     );
-    let earlier = json!({"aggregation": "count", "groupBy": "hour", "filters": {
-        "dimensions": {"host": "h1"}, "startTime": scene::in_days(-1), "endTime": scene::in_days(1),
-    }, "compare": {"offset": "1d"}});
-    bucket.query(&earlier);
+    assert_eq!(
+        count(&hosts(&json!("h"))),
+        Value::Null,
+        "whether the dimension exists is looked up"
+    );
+    let range = |more: Value| {
+        let mut body = json!({"aggregation": "count", "groupBy": "hour", "filters": {
+            "dimensions": {"host": "h1"}, "startTime": scene::in_days(-1), "endTime": scene::in_days(1),
+        }});
+        for (name, value) in more.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        bucket.query(&body)
+    };
+    range(json!({"fill": "null"}));
+    range(json!({"compare": {"offset": "1d"}}));
+    let unknown = bucket.client.post("/api/data/query").key(&bucket.admin);
+    let body = json!({"bucketId": bucket.id, "filters": {"dimensions": {"hosts": "h1"}}});
+    assert_eq!(unknown.json(&body).send().status, 400);
     assert_eq!(immediate(&server), before);
 }

@@ -149,7 +149,7 @@ impl Planned {
         (queries, damaged, place): (QueryPool, DamagedBlocks, Place),
         stop: &Stop,
     ) -> Result<Self, ServiceError> {
-        let mut reached = plan.reach(&indexed, plan.range_ns, stop.budget(), &|| stop.now())?;
+        let mut reached = plan.reach(&indexed, plan.range_ns, stop.budget(), &|_| stop.now())?;
         let grouping = plan.grouping(&reached, stop)?;
         if let Some(grouping) = &grouping {
             plan.keep_top(&mut reached, stop)?;
