@@ -133,15 +133,24 @@ pub(in crate::service) fn available_dimensions<'s>(
     })
 }
 
-/// Whether an immediate turn may select the series: they are few, or are looked up by their values.
+/// Whether an immediate turn may select the series: they are few, or are looked up by their values. A series that is found
+/// by a value shows that the dimension exists; for all else, that has to be made sure of.
 pub(super) fn looks_at_few(sources: &QuerySources, input: &QueryInput, indexed: &IndexedView) -> bool {
-    let uses_dimensions = !(input.dimensions.is_empty() && input.group_by_dimensions.is_empty());
-    let lookups = lookups(input).unwrap_or(usize::MAX);
+    let looked_up = input.dimensions.iter().map(|filter| filter.matcher.looked_up());
+    let Some(values) = looked_up.sum::<Option<usize>>() else {
+        return false;
+    };
+    if !input.group_by_dimensions.is_empty() {
+        return false;
+    }
+    let selects_all = input.dimensions.is_empty();
     let looked_at = |source: u32| {
         let members = indexed.view.members(source).map_or(0, |members| members.len());
-        let looked_up =
-            lookups.saturating_mul(LOOKUP_SERIES.saturating_add(indexed.index.recent_len(source)));
-        usize::try_from(members).unwrap_or(usize::MAX).min(looked_up)
+        let members = usize::try_from(members).unwrap_or(usize::MAX);
+        if selects_all {
+            return members;
+        }
+        members.min(values.saturating_mul(LOOKUP_SERIES + indexed.index.recent_len(source)))
     };
     let mut left = IMMEDIATE_SERIES_MAX;
     let mut is_within = |source: u32| {
@@ -150,19 +159,10 @@ pub(super) fn looks_at_few(sources: &QuerySources, input: &QueryInput, indexed: 
         left.checked_sub(cost).map(|less| left = less).is_some()
     };
     match sources {
-        QuerySources::All(_) if !uses_dimensions => true,
+        QuerySources::All(_) if selects_all => true,
         QuerySources::All(_) => indexed.view.split_sources().all(&mut is_within),
         QuerySources::Named(sources) => sources.iter().all(|source| is_within(source.ordinal)),
     }
-}
-
-/// The number of values that are looked up in each source, if only series that have them are visited.
-fn lookups(input: &QueryInput) -> Option<usize> {
-    if input.dimensions.is_empty() || !input.group_by_dimensions.is_empty() {
-        return None;
-    }
-    let values = input.dimensions.iter().map(|filter| filter.matcher.looked_up());
-    values.sum()
 }
 
 impl Plan {
