@@ -1,14 +1,16 @@
 //! A view shows one moment despite concurrent writes, and data that it skips by bounds has no rows in the range.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::query::{GroupQuery, Position, ScanQuery, Selection, group, scan};
 use crate::rows::RowsWriter;
 use crate::saved::{BUCKET, checkpoint, part, write_merge};
 use crate::{
-    Cache, ExpiredRows, Merge, Seal, SegmentFile, SegmentWriter, SeriesSnapshot, SharedBytes, Store, Unit,
-    View,
+    Cache, Content, EngineError, ExpiredRows, Merge, Seal, SegmentFile, SegmentWriter, SeriesSnapshot,
+    SharedBytes, Store, Unit, View,
 };
 
 /// Ordinals of the sources: within a page, across pages, across groups, and some far apart.
@@ -393,4 +395,54 @@ fn a_query_of_the_last_rows_reads_no_earlier_block() {
     };
     assert!(cached_bytes(&[]) > 0);
     assert_eq!(cached_bytes(&[]), cached_bytes(&[cut]));
+}
+
+/// A file that is on this machine except for its first byte.
+struct NotWhole(SharedBytes);
+
+impl Content for NotWhole {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn tail(&self) -> &[u8] {
+        &self.0.tail()[1..]
+    }
+
+    fn read(&self, range: Range<usize>) -> Result<Cow<'_, [u8]>, EngineError> {
+        self.0.read(range)
+    }
+}
+
+#[test]
+fn a_series_knows_what_is_on_this_machine_and_whether_its_newest_row_is_live() {
+    let mut store = Store::new();
+    let mut writer = RowsWriter::new();
+    for at in [10, 20] {
+        writer.begin(0);
+        writer.number(0, 1.5, 1);
+        writer.commit(at);
+    }
+    let mut bytes = Vec::new();
+    writer.encode(&mut bytes);
+    store.apply(&bytes, 1, &[]).unwrap();
+    let series = store.view().series(0).unwrap();
+    assert!(series.is_here(), "rows that no file has");
+    let whole = checkpoint(&mut store, 1);
+    assert!(store.view().series(0).unwrap().is_here(), "a whole file");
+    let remote: SharedBytes = Arc::new(NotWhole(whole));
+    let mut store = Store::new();
+    store.add_segment(part(1, &remote));
+    let series = store.view().series(0).unwrap();
+    assert!(!series.is_here());
+
+    assert!(series.newest_is_live(20) && !series.newest_is_live(21));
+    let expired = |before_ns| {
+        let expired = ExpiredRows {
+            before_ns,
+            before_sequence: u64::MAX,
+        };
+        store.view().without(&[expired].into()).series(0).unwrap()
+    };
+    assert!(expired(20).newest_is_live(i64::MIN) && !expired(21).newest_is_live(i64::MIN));
 }
