@@ -340,10 +340,17 @@ impl SeriesSnapshot {
         self.series.stats().bounds_ns
     }
 
-    /// Whether its newest row is surely not before the cutoff, and has not expired otherwise.
-    pub fn newest_is_live(&self, cutoff_ns: i64) -> bool {
-        let newest = self.bounds_ns().map(|(_, newest)| newest);
-        newest.is_some_and(|newest| newest >= cutoff_ns && is_young(&self.expired, newest))
+    /// Whether none of its rows has expired other than by the cutoff, so that no block has to be encoded again without
+    /// such rows.
+    pub fn none_expired(&self) -> bool {
+        self.bounds_ns()
+            .is_none_or(|(first, _)| is_young(&self.expired, first))
+    }
+
+    /// Number of blocks that overlap the range, both ends inclusive.
+    pub fn blocks_within(&self, range_ns: (i64, i64)) -> usize {
+        let blocks = self.blocks().iter();
+        blocks.filter(|entry| entry.overlaps(range_ns)).count()
     }
 
     /// Whether reading its rows never waits for another machine.

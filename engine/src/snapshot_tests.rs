@@ -415,7 +415,7 @@ impl Content for NotWhole {
 }
 
 #[test]
-fn a_series_knows_what_is_on_this_machine_and_whether_its_newest_row_is_live() {
+fn a_series_knows_what_is_on_this_machine_and_whether_rows_have_expired() {
     let mut store = Store::new();
     let mut writer = RowsWriter::new();
     for at in [10, 20] {
@@ -436,13 +436,16 @@ fn a_series_knows_what_is_on_this_machine_and_whether_its_newest_row_is_live() {
     let series = store.view().series(0).unwrap();
     assert!(!series.is_here());
 
-    assert!(series.newest_is_live(20) && !series.newest_is_live(21));
-    let expired = |before_ns| {
+    assert_eq!(
+        [(0, 9), (0, 10), (20, 90), (21, 90)].map(|range| series.blocks_within(range)),
+        [0, 1, 1, 0]
+    );
+    let without = |before_ns| {
         let expired = ExpiredRows {
             before_ns,
             before_sequence: u64::MAX,
         };
         store.view().without(&[expired].into()).series(0).unwrap()
     };
-    assert!(expired(20).newest_is_live(i64::MIN) && !expired(21).newest_is_live(i64::MIN));
+    assert!(series.none_expired() && without(10).none_expired() && !without(11).none_expired());
 }

@@ -233,6 +233,11 @@ fn distinct<'a>(schemas: impl Iterator<Item = (&'a Arc<Schema>, ObjectId)>) -> V
 }
 
 impl SourcePages {
+    /// Number of pages, each of which has up to 1,024 sources.
+    pub fn page_count(&self) -> usize {
+        self.0.len()
+    }
+
     /// The source with this ordinal.
     pub fn get(&self, ordinal: u32) -> Option<&Arc<Source>> {
         let number = Page::<Source>::number_of(ordinal);

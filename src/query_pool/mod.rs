@@ -13,7 +13,7 @@
 //! A long turn may divide its work among helpers while there are cores to spare (`places`).
 //!
 //! Each query accounts for its memory (`Stop::budget`), so the memory of all queries is limited by the number of
-//! threads. In an immediate turn it may hold a sixteenth.
+//! threads; the threads of requests add a sixteenth each.
 
 mod immediate;
 mod places;

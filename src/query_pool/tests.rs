@@ -342,8 +342,7 @@ fn a_small_query_is_answered_on_the_thread_of_its_request() {
     assert_eq!((stats.immediate, stats.durations.count()), (1, 2));
 }
 
-/// Whatever is too much for an immediate turn is queued: what the query says itself, what takes too long, and what needs
-/// more memory. Its errors are answers.
+/// Its errors are answers.
 #[test]
 fn a_query_that_an_immediate_turn_does_not_suffice_for_is_queued() {
     let turns = |mut at_first: Box<dyn FnMut(&Stop) -> Result<Step<Turn>, ServiceError> + Send>| {
@@ -370,11 +369,6 @@ fn a_query_that_an_immediate_turn_does_not_suffice_for_is_queued() {
         Err(took_too_long())
     }));
     assert_eq!(late.unwrap(), Turn::Short);
-    let large = turns(Box::new(|stop| {
-        stop.budget().hold().grow(MEMORY / 2)?;
-        Ok(Step::Long)
-    }));
-    assert_eq!(large.unwrap(), Turn::Short);
     let fault = turns(Box::new(|_| Err(ServiceError::validation("a fault"))));
     assert_eq!(fault.unwrap_err().kind, crate::error::ErrorKind::Validation);
 }

@@ -153,8 +153,6 @@ impl<Q> Running<Q> {
             Ok(Step::Long) if stop.is_long => Err(ServiceError::internal("BUG: a long turn was not enough")),
             Ok(Step::Long) => return None,
             Ok(Step::Answer(answer)) => Ok(answer),
-            // A longer turn may hold more.
-            Err(_) if turn == Turn::Immediate && stop.budget.was_exceeded() => return None,
             // Stopped because the turn was over, not because of the client.
             Err(error)
                 if error.kind == ErrorKind::Unavailable && stop.turn_is_over() && !stop.is_unwanted() =>

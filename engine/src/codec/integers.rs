@@ -159,7 +159,7 @@ impl Shape {
 /// are nearly all the same. Measured on sensors' series and on random ones of 100 to 1,000 values.
 const PCO_HEAD_BYTES: f64 = 36.0;
 const PCO_BITS_MAX: f64 = 2.6;
-/// How long a packed column may be, against that of pco: sensors' series of 1,000 values take 2 to 13 % more, and are read
+/// How long a packed column may be, against that of pco: sensors' series of 1,000 values take up to 13 % more, and are read
 /// several times as fast.
 const PACKED_PERCENT_MAX: usize = 115;
 

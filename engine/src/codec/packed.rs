@@ -1,6 +1,6 @@
-//! Short columns of integers: differences of a fixed width in bits, or as digits of a base (`digits`). A pco chunk describes the distribution of its numbers,
-//! which for a few hundred of them takes as many bytes as it saves, and tables have to be built from it for each column that
-//! is read: most of the time of reading a short one.
+//! Short columns of integers: differences of a fixed width in bits, or as digits of a base (`digits`). A pco chunk describes
+//! the distribution of its numbers, which for a few hundred of them takes as many bytes as it saves, and tables have to be
+//! built from it for each column that is read: most of the time of reading a short one.
 
 use super::digits::Digits;
 use crate::EngineError;

@@ -161,7 +161,7 @@ fn texts_round_trip() {
 
 #[test]
 fn damage_is_an_error_and_never_a_panic() {
-    // Second differences are multiples of 1,013, of which there are three.
+    // Second differences have three values, 1,013 apart.
     let short: Vec<i64> = (0..300).map(|n| n * n % 1013).collect();
     let uneven: Vec<i64> = (0..300).map(|n| n * n * n % 1013).collect();
     let long: Vec<i64> = (0..2_000).map(|n| n * n % 1013).collect();

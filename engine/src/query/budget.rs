@@ -1,7 +1,7 @@
 //! The memory of a query, reserved before it is allocated and released when its holder is dropped. A query that needs
 //! more than its budget ends with [`EngineError::OverBudget`] before the allocation.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::EngineError;
 
@@ -12,7 +12,6 @@ pub struct Budget {
     bytes_max: usize,
     held: AtomicUsize,
     most: AtomicUsize,
-    exceeded: AtomicBool,
 }
 
 /// A reservation in a budget, released when dropped.
@@ -29,7 +28,6 @@ impl Budget {
             bytes_max,
             held: AtomicUsize::new(0),
             most: AtomicUsize::new(0),
-            exceeded: AtomicBool::new(false),
         }
     }
 
@@ -51,11 +49,6 @@ impl Budget {
     /// Greatest number of bytes reserved at once.
     pub fn most(&self) -> usize {
         self.most.load(Relaxed)
-    }
-
-    /// Whether a reservation was refused.
-    pub fn was_exceeded(&self) -> bool {
-        self.exceeded.load(Relaxed)
     }
 
     /// A reservation of zero bytes.
@@ -92,10 +85,7 @@ impl<'b> Held<'b> {
         let bytes_max = budget.bytes_max;
         let grown = |held: usize| held.checked_add(bytes).filter(|held| *held <= bytes_max);
         let before = budget.held.fetch_update(Relaxed, Relaxed, grown);
-        let before = before.map_err(|_| {
-            budget.exceeded.store(true, Relaxed);
-            EngineError::OverBudget { bytes_max }
-        })?;
+        let before = before.map_err(|_| EngineError::OverBudget { bytes_max })?;
         budget.most.fetch_max(before + bytes, Relaxed);
         self.bytes += bytes;
         Ok(())
@@ -164,9 +154,7 @@ mod tests {
         let mut one = budget.hold();
         one.grow(60).unwrap();
         let mut other = budget.hold();
-        assert!(!budget.was_exceeded());
         assert_eq!(other.grow(41), Err(EngineError::OverBudget { bytes_max: 100 }));
-        assert!(budget.was_exceeded());
         other.set(40).unwrap();
         assert_eq!((budget.held(), budget.most()), (100, 100));
         one.shrink(1_000);

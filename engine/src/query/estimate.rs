@@ -174,6 +174,7 @@ impl Estimate {
         self.each_run(selection.series, query.range_ns, |run| match run {
             // If no field is named, every row is included, and the first blocks show how many fields they have.
             Run::Block(entry) if fields.is_none() && !is_filtered && looked_at == BLOCKS_LOOKED_AT => {
+                block_rows = block_rows.max(u64::from(entry.rows));
                 scanned += u64::from(entry.rows);
                 Ok(0)
             }

@@ -133,8 +133,9 @@ pub(in crate::service) fn available_dimensions<'s>(
     })
 }
 
-/// Whether an immediate turn may select the series: they are few, or are looked up by their values. A series that is found
-/// by a value shows that the dimension exists; for all else, that has to be made sure of.
+/// Whether an immediate turn may select the series: they are few, or are looked up by their values. Those of all sources
+/// without conditions are counted when they are found. A series that is found by a value shows that the dimension exists;
+/// for all else, that has to be made sure of.
 pub(super) fn looks_at_few(sources: &QuerySources, input: &QueryInput, indexed: &IndexedView) -> bool {
     let looked_up = input.dimensions.iter().map(|filter| filter.matcher.looked_up());
     let Some(values) = looked_up.sum::<Option<usize>>() else {

@@ -3,15 +3,22 @@
 
 use std::sync::Arc;
 
+use engine::SeriesSnapshot;
+
 use super::dimensions::looks_at_few;
-use super::plan::{self, FoundSeries, Plan};
+use super::plan::{self, FoundSeries, Plan, QuerySources, SERIES_BETWEEN_STOPS};
 use super::{AnswerBytes, Piece, QueryInput, Rest, Selected, WriteResult};
 use crate::bucket::Buckets;
 use crate::error::ServiceError;
 use crate::query_pool::{QueryPool, Step, Stop, Turn};
 
-/// Number of series that an immediate turn may find.
+/// An immediate turn visits fewer series.
 pub(super) const IMMEDIATE_SERIES_MAX: usize = 256;
+const _: () = assert!(IMMEDIATE_SERIES_MAX.is_multiple_of(SERIES_BETWEEN_STOPS));
+/// Number of blocks that may be in the range.
+const BLOCKS_MAX: usize = 1_024;
+/// Number of pages of sources whose schemas may have to be collected.
+const PAGES_MAX: usize = 16;
 
 /// What turns need besides the query.
 #[derive(Clone)]
@@ -35,7 +42,7 @@ impl Context {
             sources,
             input,
         } = selected;
-        if needs_more(input) || plan::is_long(sources, input, Turn::Immediate) {
+        if needs_more(sources, input) || plan::is_long(sources, input, Turn::Immediate) {
             return None;
         }
         let indexed = self.buckets.try_indexed_view(bucket)?;
@@ -51,19 +58,26 @@ impl Context {
     }
 }
 
-/// Whether the work or the waiting for a query cannot be estimated: `fill` makes rows of steps without points, and a
-/// comparison reads other series than those that are found.
-fn needs_more(input: &QueryInput) -> bool {
-    input.fill.is_some() || input.compare.is_some()
+/// Whether a query needs what is not estimated: `fill` makes rows of steps without points, a comparison reads other series
+/// than those that are found, and a bucket may have many sources.
+fn needs_more(sources: &QuerySources, input: &QueryInput) -> bool {
+    let has_many = matches!(sources, QuerySources::All(pages) if pages.page_count() > PAGES_MAX);
+    has_many || input.fill.is_some() || input.compare.is_some()
 }
 
 impl Plan {
-    /// Whether the query may be answered from these series in an immediate turn. If it names dimensions, a live point has
-    /// to show that they exist.
+    /// Whether the query may be answered from these series in an immediate turn: all of them is on this machine as it is
+    /// read, in few blocks. If the query names dimensions, a live point has to show that they exist.
     pub(super) fn is_immediate(&self, reached: &FoundSeries) -> bool {
         let mut series = reached.series.iter().map(|it| &it.series);
-        let names_dimensions = !self.input.dimensions.is_empty();
-        series.clone().all(|it| it.is_here())
-            && (!names_dimensions || series.any(|it| it.newest_is_live(self.cutoff_ns)))
+        let is_live =
+            |it: &SeriesSnapshot| it.bounds_ns().is_some_and(|(_, newest)| newest >= self.cutoff_ns);
+        series.clone().all(|it| it.is_here() && it.none_expired())
+            && series
+                .clone()
+                .map(|it| it.blocks_within(self.range_ns))
+                .sum::<usize>()
+                <= BLOCKS_MAX
+            && (self.input.dimensions.is_empty() || series.any(is_live))
     }
 }

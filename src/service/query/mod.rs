@@ -253,9 +253,9 @@ impl Selected {
 }
 
 impl Service {
-    /// Answers a query. `write` writes its result, and `finish` processes a piece of the answer while still on the query
-    /// pool (compression). The flag of `finish` says whether more pieces follow. `admit` says whether there is room for a
-    /// large answer; it is asked before the query waits for its turn, and again before points are read for it.
+    /// Answers a query. `write` writes its result, and `finish` processes a piece of the answer on the same thread
+    /// (compression). The flag of `finish` says whether more pieces follow. `admit` says whether there is room for a large
+    /// answer; it is asked before the query waits for its turn, and again before the pool reads points for it.
     ///
     /// # Errors
     /// 404, 403; 400 for faults that depend on the sources and for queries that exceed the memory limit; 503.

@@ -100,7 +100,7 @@ pub(super) fn select(
 }
 
 /// Number of series that are visited before the query is asked again whether to stop.
-const SERIES_BETWEEN_STOPS: usize = 256;
+pub(super) const SERIES_BETWEEN_STOPS: usize = 256;
 /// Maximum number of names resolved and sources visited in a short turn.
 const SHORT_PLAN_MAX: u64 = 1 << 15;
 
