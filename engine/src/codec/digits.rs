@@ -95,23 +95,34 @@ impl Digits {
         values: &mut [i64],
         value_of: impl Fn(u64) -> i64,
     ) {
-        let mask = (1 << self.width) - 1;
-        let mut at = 0;
-        let mut next = || {
-            let byte = |index: usize| bits.get(index).copied().unwrap_or_default();
-            let number = u16::from_le_bytes([byte(at / 8), byte(at / 8 + 1)]) >> (at % 8);
-            at += self.width as usize;
-            self.table[usize::from(number & mask)]
+        let width = self.width as usize;
+        let mask = u8::MAX >> (u8::BITS - self.width);
+        let digits = |word: u64| self.table[usize::from(word as u8 & mask)];
+        // The bits of this many numbers begin with a byte.
+        let word_at = |index: usize| {
+            let bytes = bits.get(index / WORD_NUMBERS * width..).unwrap_or_default();
+            let word = bytes.first_chunk().copied().unwrap_or_else(|| {
+                let mut last = [0; size_of::<u64>()];
+                last[..bytes.len()].copy_from_slice(bytes);
+                last
+            });
+            u64::from_le_bytes(word) >> (index % WORD_NUMBERS * width)
         };
         let (whole, rest) = values.as_chunks_mut::<COUNT>();
-        for values in whole {
-            fill(values, next(), &value_of);
+        let numbers = whole.len();
+        for (index, whole) in whole.chunks_mut(WORD_NUMBERS).enumerate() {
+            let mut word = word_at(index * WORD_NUMBERS);
+            for values in whole {
+                fill(values, digits(word), &value_of);
+                word >>= width;
+            }
         }
-        if !rest.is_empty() {
-            fill(rest, next(), &value_of);
-        }
+        fill(rest, digits(word_at(numbers)), &value_of);
     }
 }
+
+/// How many numbers are taken from one word.
+const WORD_NUMBERS: usize = 8;
 
 fn fill(values: &mut [i64], mut digits: u64, value_of: impl Fn(u64) -> i64) {
     for value in values {
