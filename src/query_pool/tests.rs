@@ -342,35 +342,42 @@ fn a_small_query_is_answered_on_the_thread_of_its_request() {
     assert_eq!((stats.immediate, stats.durations.count()), (1, 2));
 }
 
-/// Its errors are answers.
-#[test]
-fn a_query_that_an_immediate_turn_does_not_suffice_for_is_queued() {
-    let turns = |mut at_first: Box<dyn FnMut(&Stop) -> Result<Step<Turn>, ServiceError> + Send>| {
-        // After a turn that takes too long, a pool makes a pause.
-        let pool = QueryPool::start(1, 8, Duration::from_secs(60), MEMORY).unwrap();
-        let (began, has_begun) = channel();
-        let answer = pool.run_here_first(organization(1), move |stop, turn| match turn {
+/// Runs a query whose immediate turn is this; the answer is the turn in which it is answered otherwise.
+fn after_immediate_turn(
+    mut immediate: impl FnMut(&Stop) -> Result<Step<Turn>, ServiceError> + Send + 'static,
+) -> Result<Turn, ServiceError> {
+    let pool = QueryPool::start(1, 8, Duration::from_secs(60), MEMORY).unwrap();
+    let (began, has_begun) = channel();
+    let answer = block_on(
+        pool.run_here_first(organization(1), move |stop, turn| match turn {
             Turn::Immediate => {
                 began.send(()).unwrap();
-                at_first(stop)
+                immediate(stop)
             }
             Turn::Short | Turn::Long => Ok(Step::Answer(turn)),
-        });
-        let answer = block_on(answer);
-        has_begun.recv().unwrap();
-        answer
-    };
-    let says = turns(Box::new(|_| Ok(Step::Long)));
+        }),
+    );
+    has_begun.recv().unwrap();
+    answer
+}
+
+#[test]
+fn a_query_that_an_immediate_turn_does_not_suffice_for_is_queued() {
+    let says = after_immediate_turn(|_| Ok(Step::Long));
     assert_eq!(says.unwrap(), Turn::Short);
-    let late = turns(Box::new(|stop| {
+    let late = after_immediate_turn(|stop| {
         while !stop.now() {
             std::hint::spin_loop();
         }
         Err(took_too_long())
-    }));
+    });
     assert_eq!(late.unwrap(), Turn::Short);
-    let fault = turns(Box::new(|_| Err(ServiceError::validation("a fault"))));
-    assert_eq!(fault.unwrap_err().kind, crate::error::ErrorKind::Validation);
+    let fault = after_immediate_turn(|_| Err(ServiceError::validation("a fault")));
+    assert_eq!(
+        fault.unwrap_err().kind,
+        crate::error::ErrorKind::Validation,
+        "it is the answer"
+    );
 }
 
 #[test]
