@@ -12,12 +12,12 @@ use crate::bucket::Buckets;
 use crate::error::ServiceError;
 use crate::query_pool::{QueryPool, Step, Stop, Turn};
 
-/// An immediate turn visits fewer series.
+/// Number of series at which an immediate turn gives up.
 pub(super) const IMMEDIATE_SERIES_MAX: usize = 256;
 const _: () = assert!(IMMEDIATE_SERIES_MAX.is_multiple_of(SERIES_BETWEEN_STOPS));
-/// Number of blocks that may be in the range.
+/// Maximum number of blocks in the range.
 const BLOCKS_MAX: usize = 1_024;
-/// Number of pages of sources whose schemas may have to be collected.
+/// Maximum number of pages of sources, whose schemas may have to be collected.
 const PAGES_MAX: usize = 16;
 
 /// What turns need besides the query.
@@ -66,8 +66,9 @@ fn needs_more(sources: &QuerySources, input: &QueryInput) -> bool {
 }
 
 impl Plan {
-    /// Whether the query may be answered from these series in an immediate turn: all of them is on this machine as it is
-    /// read, in few blocks. If the query names dimensions, a live point has to show that they exist.
+    /// Whether the query may be answered from these series in an immediate turn: they have few blocks, all of which are on
+    /// this machine, and none of which has to be encoded again without expired rows. If the query names dimensions, a live
+    /// point has to show that they exist.
     pub(super) fn is_immediate(&self, reached: &FoundSeries) -> bool {
         let mut series = reached.series.iter().map(|it| &it.series);
         let is_live =

@@ -18,8 +18,8 @@ use crate::query_pool::{QueryPool, Step, Stop, Turn};
 /// Longer answers are compressed in a long turn.
 const SHORT_ANSWER_BYTES_MAX: u64 = 1 << 20;
 /// How long the next piece of a started answer waits for a place in the pool, and how often it retries.
-pub(super) const PIECE_PATIENCE: Duration = Duration::from_secs(20);
-pub(super) const PIECE_RETRY_PERIOD: Duration = Duration::from_millis(100);
+const PIECE_PATIENCE: Duration = Duration::from_secs(20);
+const PIECE_RETRY_PERIOD: Duration = Duration::from_millis(100);
 
 /// An answer, or a piece of one.
 pub type AnswerBytes = Vec<u8>;
