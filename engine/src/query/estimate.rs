@@ -168,7 +168,12 @@ impl Estimate {
         let in_every_row =
             |summary: &BlockSummary| fields.is_none_or(|fields| summary.has_in_every_row(fields));
         let mut scanned = 0;
-        let mut count = |fields: usize| most = fields.min(wanted).max(most);
+        // Once the rows of the page are too many to write, no other block is looked at.
+        let (limit, enough) = (self.limit, self.enough);
+        let too_many = |rows: u64, fields: usize| {
+            let written = WRITTEN_VALUES * (ROW_MEMBERS + fields as u64) * rows.min(limit);
+            if written > enough { enough + 1 } else { 0 }
+        };
         let mut block_rows = 0;
         let mut looked_at = 0;
         self.each_run(selection.series, query.range_ns, |run| match run {
@@ -183,9 +188,9 @@ impl Estimate {
                 block_rows = block_rows.max(u64::from(entry.rows));
                 let summary = entry.block(selection.series.cache())?.summary;
                 if !is_filtered && in_every_row(&summary) {
-                    count(summary.fields.len());
+                    most = most.max(summary.fields.len().min(wanted));
                     scanned += u64::from(entry.rows);
-                    return Ok(0);
+                    return Ok(too_many(scanned, most));
                 }
                 // Rows that a filter rejects are read as well.
                 let fields = fields.map_or(0, <[u16]>::len).min(summary.fields.len());
@@ -193,9 +198,9 @@ impl Estimate {
             }
             Run::Chunk(chunk) if is_filtered => Ok(3 * chunk.rows() as u64),
             Run::Chunk(chunk) => {
-                count(chunk.fields.len());
+                most = most.max(chunk.fields.len().min(wanted));
                 scanned += chunk.rows() as u64;
-                Ok(0)
+                Ok(too_many(scanned, most))
             }
         })?;
         self.scanned.0 += u64::from(scanned > 0);
@@ -218,5 +223,63 @@ impl Estimate {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::rows::RowsWriter;
+    use crate::saved::{checkpoint, part};
+    use crate::{Cache, SharedBytes, Store};
+
+    const BLOCKS: i64 = 20;
+    const ROWS: i64 = 100;
+
+    #[test]
+    fn once_a_page_is_too_large_no_other_block_is_looked_at() {
+        let mut written = Store::new();
+        let segments: Vec<SharedBytes> = (0..BLOCKS)
+            .map(|block| {
+                let mut writer = RowsWriter::new();
+                for row in block * ROWS..(block + 1) * ROWS {
+                    writer.begin(0);
+                    writer.number(0, row as f64, 0);
+                    writer.commit(row);
+                }
+                let mut bytes = Vec::new();
+                writer.encode(&mut bytes);
+                written.apply(&bytes, (block * ROWS) as u64, &[]).unwrap();
+                checkpoint(&mut written, block as u64 + 1)
+            })
+            .collect();
+        // Whether a page of so many rows is over, and how much was read for that.
+        let estimated = |limit: usize| {
+            let cache = Cache::new(16 << 20);
+            let mut store = Store::with_cache(cache.clone());
+            for (id, home) in (1..).zip(&segments) {
+                store.add_segment(part(id, home));
+            }
+            let series = store.view().series(0).unwrap();
+            let selection = Selection::new(&series, Some(Arc::from([0])));
+            let query = ScanQuery {
+                range_ns: (i64::MIN, i64::MAX),
+                descending: true,
+                after: None,
+                skip: 0,
+                limit,
+                metadata: None,
+                stop: &|| false,
+            };
+            let mut estimate = Estimate::new(20_000);
+            estimate.add_scanned(&selection, &query).unwrap();
+            (estimate.is_over(), cache.bytes())
+        };
+        let (is_over, all) = estimated(10);
+        assert!(!is_over);
+        let (is_over, some) = estimated(1_000);
+        assert!(is_over && some * 2 < all, "{some} of {all}");
     }
 }
