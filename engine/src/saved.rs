@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::rows::RowsWriter;
 use crate::{
-    Merge, MergeError, SegmentFile, SegmentPart, SegmentUse, SegmentWriter, SharedBytes, Store, choose_merge,
+    Cache, Merge, MergeError, SegmentFile, SegmentPart, SegmentUse, SegmentWriter, SharedBytes, Store,
+    choose_merge,
 };
 
 /// The bucket of these files.
@@ -23,6 +25,33 @@ pub(crate) fn checkpoint(store: &mut Store, id: u64) -> SharedBytes {
     let home: SharedBytes = Arc::new(bytes.unwrap());
     store.finish_checkpoint(checkpoint, Some(part(id, &home)), i64::MIN);
     home
+}
+
+/// The segments of source 0, each with a block of so many rows; the value of each row is its time.
+pub(crate) fn segments(blocks: u64, rows: u64) -> Vec<SharedBytes> {
+    let mut store = Store::new();
+    let segment = |block: u64| {
+        let mut writer = RowsWriter::new();
+        for row in block * rows..(block + 1) * rows {
+            writer.begin(0);
+            writer.number(0, row as f64, 0);
+            writer.commit(row as i64);
+        }
+        let mut bytes = Vec::new();
+        writer.encode(&mut bytes);
+        store.apply(&bytes, block * rows, &[]).unwrap();
+        checkpoint(&mut store, block + 1)
+    };
+    (0..blocks).map(segment).collect()
+}
+
+/// A store with these segments and this cache.
+pub(crate) fn store_of(segments: &[SharedBytes], cache: Cache) -> Store {
+    let mut store = Store::with_cache(cache);
+    for (id, home) in (1..).zip(segments) {
+        store.add_segment(part(id, home));
+    }
+    store
 }
 
 /// Begins the merge that is due for these files, if any.

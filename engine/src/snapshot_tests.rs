@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::query::{GroupQuery, Position, ScanQuery, Selection, group, scan};
 use crate::rows::RowsWriter;
-use crate::saved::{BUCKET, checkpoint, part, write_merge};
+use crate::saved::{BUCKET, checkpoint, part, segments, store_of, write_merge};
 use crate::{
     Cache, Content, EngineError, ExpiredRows, Merge, Seal, SegmentFile, SegmentWriter, SeriesSnapshot,
     SharedBytes, Store, Unit, View,
@@ -358,28 +358,11 @@ fn a_view_does_not_see_later_changes() {
 fn a_query_of_the_last_rows_reads_no_earlier_block() {
     const ROWS: u64 = 1_000;
     const BLOCKS: u64 = 10;
-    let mut store = Store::new();
-    let segments: Vec<SharedBytes> = (0..BLOCKS)
-        .map(|block| {
-            let mut writer = RowsWriter::new();
-            for row in block * ROWS..(block + 1) * ROWS {
-                writer.begin(0);
-                writer.number(0, row as f64, 0);
-                writer.commit(row as i64);
-            }
-            let mut bytes = Vec::new();
-            writer.encode(&mut bytes);
-            store.apply(&bytes, block * ROWS, &[]).unwrap();
-            checkpoint(&mut store, block + 1)
-        })
-        .collect();
+    let segments = segments(BLOCKS, ROWS);
     let range_ns = ((BLOCKS * ROWS) as i64 - 10, i64::MAX);
     let cached_bytes = |expired: &[ExpiredRows]| {
         let cache = Cache::new(16 << 20);
-        let mut store = Store::with_cache(cache.clone());
-        for (id, home) in (1..).zip(&segments) {
-            store.add_segment(part(id, home));
-        }
+        let store = store_of(&segments, cache.clone());
         let series = store.view().without(&expired.into()).series(0).unwrap();
         assert_eq!(
             series.stats_within(range_ns, &|| false, &mut Err).unwrap().points,

@@ -306,25 +306,29 @@ impl Buckets {
     /// # Errors
     /// 503 when the bucket is not available.
     pub fn indexed_view(&self, bucket: &Bucket) -> Result<IndexedView, ServiceError> {
-        let index = Arc::clone(self.handle(bucket)?.series());
-        // Registered before the view is taken.
-        let reader = index.reader();
-        Ok(IndexedView {
-            view: self.view(bucket)?,
-            index,
-            reader,
-        })
+        let handle = self.handle(bucket)?;
+        self.indexed(bucket, &handle, BucketHandle::view)
     }
 
     /// The same without waiting for the bucket's actor; `None` if that is not possible now.
     pub fn try_indexed_view(&self, bucket: &Bucket) -> Option<IndexedView> {
         let handle = self.0.handles.read().get(&bucket.ordinal).cloned()?;
+        let view = |handle: &BucketHandle| handle.try_view().ok_or(());
+        self.indexed(bucket, &handle, view).ok()
+    }
+
+    /// The view that `view` takes of a bucket, with the index.
+    fn indexed<E>(
+        &self,
+        bucket: &Bucket,
+        handle: &BucketHandle,
+        view: impl FnOnce(&BucketHandle) -> Result<View, E>,
+    ) -> Result<IndexedView, E> {
         let index = Arc::clone(handle.series());
         // Registered before the view is taken.
         let reader = index.reader();
-        let view = handle.try_view()?;
-        Some(IndexedView {
-            view: view.without(&self.expired_rows(bucket)),
+        Ok(IndexedView {
+            view: view(handle)?.without(&self.expired_rows(bucket)),
             index,
             reader,
         })

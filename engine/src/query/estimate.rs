@@ -231,37 +231,16 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::rows::RowsWriter;
-    use crate::saved::{checkpoint, part};
-    use crate::{Cache, SharedBytes, Store};
-
-    const BLOCKS: i64 = 20;
-    const ROWS: i64 = 100;
+    use crate::Cache;
+    use crate::saved::{segments, store_of};
 
     #[test]
     fn once_a_page_is_too_large_no_other_block_is_looked_at() {
-        let mut written = Store::new();
-        let segments: Vec<SharedBytes> = (0..BLOCKS)
-            .map(|block| {
-                let mut writer = RowsWriter::new();
-                for row in block * ROWS..(block + 1) * ROWS {
-                    writer.begin(0);
-                    writer.number(0, row as f64, 0);
-                    writer.commit(row);
-                }
-                let mut bytes = Vec::new();
-                writer.encode(&mut bytes);
-                written.apply(&bytes, (block * ROWS) as u64, &[]).unwrap();
-                checkpoint(&mut written, block as u64 + 1)
-            })
-            .collect();
+        let segments = segments(20, 100);
         // Whether a page of so many rows is over, and how much was read for that.
         let estimated = |limit: usize| {
             let cache = Cache::new(16 << 20);
-            let mut store = Store::with_cache(cache.clone());
-            for (id, home) in (1..).zip(&segments) {
-                store.add_segment(part(id, home));
-            }
+            let store = store_of(&segments, cache.clone());
             let series = store.view().series(0).unwrap();
             let selection = Selection::new(&series, Some(Arc::from([0])));
             let query = ScanQuery {

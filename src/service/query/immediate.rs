@@ -49,8 +49,12 @@ impl Context {
         if !looks_at_few(sources, input, &indexed) {
             return None;
         }
-        let plan = Plan::without_dimensions(Arc::clone(bucket), sources.clone(), input.clone(), self.now_ns);
-        let whole = Rest::whole(self, Arc::new(plan.ok()?), indexed);
+        let (plan, faults) =
+            Plan::with_faults(Arc::clone(bucket), sources.clone(), input.clone(), self.now_ns);
+        if !faults.is_empty() {
+            return None;
+        }
+        let whole = Rest::whole(self, Arc::new(plan), indexed);
         match whole.piece(stop, Turn::Immediate, finish) {
             Ok(Step::Answer(piece)) => Some(piece),
             Ok(Step::Long) | Err(_) => None,

@@ -161,21 +161,8 @@ impl Plan {
         }
     }
 
-    /// The same without making sure that the dimensions exist.
-    pub(super) fn without_dimensions(
-        bucket: Arc<Bucket>,
-        sources: QuerySources,
-        input: QueryInput,
-        now_ns: i64,
-    ) -> Result<Self, ServiceError> {
-        let (plan, faults) = Self::with_faults(bucket, sources, input, now_ns);
-        match faults.is_empty() {
-            true => Ok(plan),
-            false => Err(ServiceError::faults(faults)),
-        }
-    }
-
-    fn with_faults(
+    /// The plan, and what stands against it, except for dimensions that do not exist.
+    pub(super) fn with_faults(
         bucket: Arc<Bucket>,
         mut sources: QuerySources,
         input: QueryInput,
