@@ -15,6 +15,9 @@ const FIELDS: usize = 200;
 const POINTS: i64 = 60_000;
 const INTERVAL: i64 = 30 * SECOND;
 const MEMORY_BYTES_MAX: &str = "4194304";
+/// What the process may take beyond the memory of a query: pages of the program and of segments, opened blocks and the
+/// allocator's own. It is about 45 MB in a process that has just started; every cell of every field would be 300 MB.
+const HELD_BYTES_MAX: u64 = 100 << 20;
 
 fn field(nth: i64) -> String {
     format!("f{:03}", nth % FIELDS as i64)
@@ -70,12 +73,22 @@ fn assert_too_large(answer: &Answer) {
 /// Regression: a grouped query held every cell with every declared field, regardless of `limit`.
 #[test]
 fn a_wide_source_costs_only_the_requested_fields() {
-    for checkpoint_bytes in ["67108864", "65536"] {
-        let setup = Setup::unlimited()
-            .set("query.memory_bytes_max", MEMORY_BYTES_MAX)
-            .set("storage.checkpoint_bytes", checkpoint_bytes);
-        let (server, _, bucket) = scene::bucket_on(Server::start_with(setup));
+    for in_segments in [false, true] {
+        let setup = |checkpoint_bytes| {
+            Setup::unlimited()
+                .set("query.memory_bytes_max", MEMORY_BYTES_MAX)
+                .set("storage.checkpoint_bytes", checkpoint_bytes)
+        };
+        let checkpoint_bytes = if in_segments { "65536" } else { "67108864" };
+        let (mut server, _, bucket) = scene::bucket_on(Server::start_with(setup(checkpoint_bytes)));
         let start = fill_wide_source(&bucket);
+        if in_segments {
+            // Checkpoints and merges go on behind the last write, and hold up to 60 MB: they must not happen beside the
+            // queries.
+            server.stop();
+            server.configure(setup("67108864"));
+            server.launch();
+        }
         let before = peak_bytes(&server);
         for (sort, first) in [("asc", 0), ("desc", POINTS / 2 - 1)] {
             for offset in [0, 10] {
@@ -106,7 +119,10 @@ fn a_wide_source_costs_only_the_requested_fields() {
             &json!({"aggregation": "avg", "groupBy": "minute", "offset": 28_000, "limit": 10_000}),
         ));
         let held = peak_bytes(&server).saturating_sub(before);
-        assert!(held < 60 << 20, "{held} bytes more for queries of 4 MiB");
+        assert!(
+            held < HELD_BYTES_MAX,
+            "{held} bytes more for queries of {MEMORY_BYTES_MAX}"
+        );
         let months = bucket.query(&json!({"aggregation": "count", "groupBy": "month"}));
         let counted: i64 = array(&months, "/data")
             .iter()
