@@ -3,10 +3,12 @@
 //!
 //! The first byte of an input selects its protocol.
 
+use std::collections::HashMap;
+
 use protocols::line::{self, Dialect, Precision};
 use protocols::otlp::{self, Encoding};
 use protocols::remote_write::{self, Version};
-use protocols::{Family, Field, METADATA_TOTAL_BYTES_MAX, Refusal, Sample, Sink, Value};
+use protocols::{Family, Field, METADATA_TOTAL_BYTES_MAX, Refusal, Sample, SeriesKey, Sink, Value};
 use serde_json::value::RawValue;
 
 use super::memory;
@@ -140,9 +142,25 @@ const REFUSED: &str = "refused: ";
 struct Events {
     series: String,
     events: Vec<String>,
+    known: HashMap<Vec<u8>, String>,
 }
 
 impl Sink for Events {
+    fn recall(&mut self, key: SeriesKey<'_>) -> bool {
+        let (SeriesKey::Line(bytes) | SeriesKey::Labels(bytes)) = key;
+        let known = self.known.get(bytes);
+        known.is_some_and(|series| {
+            self.series.clone_from(series);
+            true
+        })
+    }
+
+    fn remember(&mut self, key: SeriesKey<'_>) {
+        let (SeriesKey::Line(bytes) | SeriesKey::Labels(bytes)) = key;
+        let before = self.known.insert(bytes.to_vec(), self.series.clone());
+        assert_eq!(before, None, "what is remembered is recalled");
+    }
+
     fn series(&mut self, source: &str, metadata: &str) {
         self.series = format!("{source}{metadata}");
     }
@@ -163,10 +181,14 @@ impl Sink for Events {
     fn family(&mut self, _: &str, _: Family<'_>) {}
 }
 
+/// A body is read alike by a sink that remembers its series.
 fn events_of(body: &[u8], precision: Precision) -> Vec<String> {
     let mut sink = Events::default();
     line::parse(body, precision, NOW_NS, &mut sink);
-    sink.events
+    let events = std::mem::take(&mut sink.events);
+    line::parse(body, precision, NOW_NS, &mut sink);
+    assert_eq!(sink.events, events);
+    events
 }
 
 fn ascending(mut entries: Vec<u32>) -> Vec<u32> {

@@ -1,6 +1,8 @@
 //! A sink for tests that keeps what it is given as texts. Tests outside of the crate include this file.
 
-use super::{Family, Field, Refusal, Sample, SampleKind, Sink, Value};
+use std::collections::HashMap;
+
+use super::{Family, Field, Refusal, Sample, SampleKind, SeriesKey, Sink, Value};
 
 /// What a body was read into, one text for each call except `series`:
 /// `1 cpu{"host":"a"} 1000 usage=0.5 text="x"`, `1 stale …`, `1 not stored`, `1 refused: …`, `family …`.
@@ -13,9 +15,21 @@ pub(crate) struct Recorder {
     /// Samples that were handed over, refused ones too.
     pub(crate) samples: u32,
     next_number: u32,
+    /// The series by their keys, if the sink remembers them.
+    pub(crate) known: Option<HashMap<Vec<u8>, String>>,
+    /// How many series were recalled.
+    pub(crate) recalled: usize,
 }
 
 impl Recorder {
+    /// One that remembers series.
+    pub(crate) fn remembering() -> Self {
+        Self {
+            known: Some(HashMap::new()),
+            ..Self::default()
+        }
+    }
+
     fn count(&mut self, sample: Sample) {
         if sample.number >= self.next_number {
             self.next_number = sample.number + 1;
@@ -31,7 +45,31 @@ fn kind(sample: Sample) -> &'static str {
     }
 }
 
+/// The bytes of a key behind one for its kind.
+fn bytes_of(key: SeriesKey<'_>) -> Vec<u8> {
+    match key {
+        SeriesKey::Line(bytes) => [b"l", bytes].concat(),
+        SeriesKey::Labels(bytes) => [b"r", bytes].concat(),
+    }
+}
+
 impl Sink for Recorder {
+    fn recall(&mut self, key: SeriesKey<'_>) -> bool {
+        let known = self.known.as_ref().and_then(|known| known.get(&bytes_of(key)));
+        known.is_some_and(|series| {
+            self.recalled += 1;
+            self.series.clone_from(series);
+            true
+        })
+    }
+
+    fn remember(&mut self, key: SeriesKey<'_>) {
+        if let Some(known) = &mut self.known {
+            let before = known.insert(bytes_of(key), self.series.clone());
+            assert_eq!(before, None, "what is remembered is recalled");
+        }
+    }
+
     fn series(&mut self, source: &str, metadata: &str) {
         self.announced += 1;
         self.series = format!("{source}{metadata}");

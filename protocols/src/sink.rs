@@ -104,8 +104,26 @@ pub struct Family<'a> {
     pub kind: Kind,
 }
 
+/// A series as it stands in a body: bytes that mean the same source and metadata in every body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeriesKey<'a> {
+    /// Measurement and tags of a line, without the space behind them.
+    Line(&'a [u8]),
+    /// The labels of a time series of remote write 1.0, encoded.
+    Labels(&'a [u8]),
+}
+
 /// Takes what a body has, in the order in which it is read.
 pub trait Sink {
+    /// As [`Sink::series`] with the source and the metadata that this key had when it was given to
+    /// [`Sink::remember`]. False if the sink does not remember it; then nothing has changed.
+    fn recall(&mut self, _: SeriesKey<'_>) -> bool {
+        false
+    }
+
+    /// This is the key of the current series, which was named by [`Sink::series`].
+    fn remember(&mut self, _: SeriesKey<'_>) {}
+
     /// The points and ends that follow belong to this source and have this metadata, until the next call: a JSON object
     /// of labels, tags or attributes, or "" if there are none. `source` is as sent, and may be blank or too long.
     fn series(&mut self, source: &str, metadata: &str);

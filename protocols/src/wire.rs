@@ -98,6 +98,11 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// The bytes of the fields up to `rest`, the fields that are left of these.
+    pub(crate) fn until(self, rest: Self) -> &'a [u8] {
+        &self.rest[..self.rest.len() - rest.rest.len()]
+    }
+
     /// Calls `each` with the number and value of every field.
     #[inline]
     pub(crate) fn each<E: From<Malformed>>(

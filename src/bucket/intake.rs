@@ -295,9 +295,11 @@ impl Intake {
     /// Notes that a submitted ingest is durable, or was refused.
     pub(super) fn end(&mut self, submitted: Submitted, is_durable: bool) -> Ended {
         let mut freed = Vec::new();
-        let additions = &mut self.additions;
+        let (additions, waiting) = (&mut self.additions, &self.waiting);
         additions.end(&self.state.lock(), &submitted.additions, is_durable, |series| {
-            freed.push(series)
+            if waiting.has(series) {
+                freed.push(series);
+            }
         });
         self.in_progress.end(submitted.number);
         let pending = submitted

@@ -10,7 +10,7 @@
 //! - `members`: the members that points have in both, and their faults.
 //! - `columns`: the fast path for values. `values`: the slow path, and the faults of values.
 //! - `sources`: the data source of an entry, cached from request to request.
-//! - `series`: the series that a point belongs to.
+//! - `series`: the series that a point belongs to. `digests`, `keys`: what is known of them from earlier requests.
 //! - `extend`: fields to be added with `schemaMode: extend`.
 //! - [`json`]: scanner and writer. [`timestamp`]: ISO 8601.
 
@@ -20,6 +20,7 @@ mod digests;
 mod entries;
 mod extend;
 pub mod json;
+mod keys;
 mod members;
 mod metadata;
 pub mod point;
@@ -31,6 +32,7 @@ mod values;
 pub use batch::{Batch, parse_batch};
 pub use extend::{NewField, name_fault as field_name_fault};
 pub use json::Malformed;
+pub use keys::KnownSeries;
 pub use metadata::{MetadataValue, MetadataWriter};
 pub use point::{PointBody, parse_point};
 pub use series::{FindSeries, RequestSeries, SeriesOfRequest, SeriesRoom, no_series};

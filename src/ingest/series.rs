@@ -11,6 +11,7 @@ use roaring::RoaringBitmap;
 
 use super::digests::KnownDigests;
 use super::json::{Kind, Malformed, Scanner, write_number};
+use super::keys::KnownKeys;
 use crate::catalog::{Dimensions, Source};
 use crate::error::{Detail, ServiceError};
 use crate::limits::DIMENSION_VALUE_BYTES_MAX;
@@ -66,6 +67,8 @@ pub struct SeriesOfRequest {
     faults: HashMap<u32, String>,
     failed: Option<ServiceError>,
     known: KnownDigests,
+    /// What the keys of agents mean.
+    pub keys: KnownKeys,
     writer: LabelsWriter,
     encoded: Vec<u8>,
 }

@@ -6,7 +6,7 @@ use super::names::{Name, Names};
 use super::scan;
 use crate::Refusal;
 use crate::metadata::Metadata;
-use crate::sink::Sink;
+use crate::sink::{SeriesKey, Sink};
 
 /// The series of the last line whose key was in order.
 pub(super) struct Key<'a> {
@@ -16,6 +16,8 @@ pub(super) struct Key<'a> {
     metadata: Metadata,
     /// Whether the sink knows it.
     announced: bool,
+    /// Whether the sink was asked for it: keys whose end takes a closer look are not remembered.
+    is_usual: bool,
     names: Names<'a>,
 }
 
@@ -26,18 +28,33 @@ impl<'a> Key<'a> {
             source: Cow::Borrowed(""),
             metadata: Metadata::new(),
             announced: false,
+            is_usual: false,
             names: Names::default(),
         }
     }
 
-    /// Reads the key that begins at `start`. Returns where the space behind it stands.
-    pub(super) fn read(&mut self, body: &'a [u8], start: usize) -> Result<usize, Refusal<'a>> {
+    /// Reads the key that begins at `start`, unless the sink remembers it. Returns where the space behind it stands.
+    pub(super) fn read(
+        &mut self,
+        body: &'a [u8],
+        start: usize,
+        sink: &mut impl Sink,
+    ) -> Result<usize, Refusal<'a>> {
         let end = start + self.raw.len();
         if !self.raw.is_empty() && body[start..].starts_with(self.raw) && body.get(end) == Some(&b' ') {
             return Ok(end);
         }
         self.raw = &[];
         self.announced = false;
+        let space = scan::space(body, start);
+        self.is_usual = space.is_some();
+        if let Some(end) = space
+            && sink.recall(SeriesKey::Line(&body[start..end]))
+        {
+            self.raw = &body[start..end];
+            self.announced = true;
+            return Ok(end);
+        }
         let end = self.build(body, start)?;
         self.raw = &body[start..end];
         Ok(end)
@@ -95,6 +112,9 @@ impl<'a> Key<'a> {
     pub(super) fn announce(&mut self, sink: &mut impl Sink) -> Result<(), Refusal<'a>> {
         if !self.announced {
             sink.series(&self.source, self.metadata.closed()?);
+            if self.is_usual {
+                sink.remember(SeriesKey::Line(self.raw));
+            }
             self.announced = true;
         }
         Ok(())

@@ -51,7 +51,7 @@ pub fn parse(body: &[u8], precision: Precision, now_ns: i64, sink: &mut impl Sin
             precision,
             now_ns,
         };
-        let read = entry.parse(start, &mut key, &mut fields);
+        let read = entry.parse(start, &mut key, &mut fields, sink);
         let (next, newlines) = match read.and_then(|read| key.announce(sink).map(|()| read)) {
             Ok(read) => {
                 let sample = Sample {
@@ -94,8 +94,14 @@ struct Read {
 }
 
 impl<'a> Entry<'a> {
-    fn parse(&self, start: usize, key: &mut Key<'a>, fields: &mut Fields<'a>) -> Result<Read, Refusal<'a>> {
-        let at = key.read(self.body, start)?;
+    fn parse(
+        &self,
+        start: usize,
+        key: &mut Key<'a>,
+        fields: &mut Fields<'a>,
+        sink: &mut impl Sink,
+    ) -> Result<Read, Refusal<'a>> {
+        let at = key.read(self.body, start, sink)?;
         fields::read(self, at, fields)
     }
 }

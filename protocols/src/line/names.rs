@@ -141,6 +141,7 @@ mod tests {
         println!("seed {seed}");
         let mut random = fastrand::Rng::with_seed(seed);
         let mut points = 0;
+        let mut remembering = Recorder::remembering();
         for _ in 0..300 {
             // Few names, more than are compared with each other, or about as many as a line may have.
             let counts = [1..5, 1..5, 12..20, FIELDS_MAX - 1..FIELDS_MAX + 3][random.usize(0..4)].clone();
@@ -166,8 +167,17 @@ mod tests {
             });
             let together = events(&lines.join(&b"\n"[..]));
             assert_eq!(together, alone.collect::<Vec<_>>());
+            // Series of earlier bodies are not read again.
+            parse(
+                &lines.join(&b"\n"[..]),
+                Precision::Nanoseconds,
+                42,
+                &mut remembering,
+            );
+            assert_eq!(std::mem::take(&mut remembering.events), together);
             points += together.iter().filter(|event| !event.contains("refused")).count();
         }
         assert!(points > 300, "{points} points");
+        assert!(remembering.recalled > 50, "{} recalled", remembering.recalled);
     }
 }

@@ -61,6 +61,23 @@ pub(super) fn skip_ordinary<const EQUALS: bool>(body: &[u8], mut at: usize) -> u
     at + rest.iter().position(|byte| !ordinary(byte)).unwrap_or(rest.len())
 }
 
+/// The first space from `at` on, if no backslash and no byte below the space, such as an LF, stands before it.
+#[inline]
+pub(super) fn space(body: &[u8], mut at: usize) -> Option<usize> {
+    while let Some(Ok(bytes)) = body.get(at..at + 8).map(<[u8; 8]>::try_from) {
+        let word = u64::from_le_bytes(bytes);
+        let found = below(word, b' ' + 1) | equal(word, b'\\');
+        if found != 0 {
+            at += (found.trailing_zeros() / 8) as usize;
+            return (body[at] == b' ').then_some(at);
+        }
+        at += 8;
+    }
+    let ends = |byte: &u8| *byte <= b' ' || *byte == b'\\';
+    let end = at + body[at..].iter().position(ends)?;
+    (body[end] == b' ').then_some(end)
+}
+
 /// Takes the backslashes away that stand before one of `escapable`; another is itself.
 #[inline]
 pub(super) fn unescape<'a>(token: Token<'a>, escapable: &[u8]) -> Cow<'a, [u8]> {

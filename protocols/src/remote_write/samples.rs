@@ -2,7 +2,7 @@
 
 use super::series::Writer;
 use crate::Sink;
-use crate::sink::{Field, Sample, SampleKind};
+use crate::sink::{Field, Sample, SampleKind, SeriesKey};
 use crate::timestamp::nanoseconds;
 use crate::wire::{Fields, Malformed};
 
@@ -30,14 +30,14 @@ impl Numbers {
     }
 }
 
-/// Hands the samples of a time series over. The series is named before the first that is stored.
+/// Hands the samples of a time series over. `unnamed`: source and key of the series, unless the sink knows it already; it is
+/// named before the first sample that is stored.
 pub(super) fn parse<'a, S: Sink>(
     writer: &mut Writer<'_, S>,
-    source: &str,
+    mut unnamed: Option<(&str, Option<SeriesKey<'_>>)>,
     mut fields: Fields<'a>,
     numbers: Numbers,
 ) -> Result<(), Malformed> {
-    let mut announced = false;
     while let Some((number, value)) = fields.next()? {
         let Some(kind) = numbers.kind(number) else {
             continue;
@@ -64,9 +64,8 @@ pub(super) fn parse<'a, S: Sink>(
             writer.sink.not_stored(sample);
             continue;
         }
-        if !announced {
-            announced = true;
-            writer.announce(source)?;
+        if let Some((source, key)) = unnamed.take() {
+            writer.announce(source, key)?;
         }
         match read.stale {
             true => writer.sink.stale(sample, timestamp_ns),

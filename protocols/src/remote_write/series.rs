@@ -5,7 +5,7 @@ use crate::metadata::{METADATA_BYTES_MAX, Metadata};
 use crate::names;
 use crate::refusal::Fault;
 use crate::wire::{Fields, Malformed};
-use crate::{Refusal, Sink};
+use crate::{Refusal, SeriesKey, Sink};
 
 /// The label that names the metric.
 pub(super) const NAME: &[u8] = b"__name__";
@@ -45,16 +45,24 @@ impl<'s, S: Sink> Writer<'s, S> {
         }
     }
 
-    /// Hands a time series over. Returns its metric name, if it is in order.
+    /// Hands a time series over that the sink has recalled, whose samples are among `fields`.
+    pub(super) fn recalled(&mut self, fields: Fields<'_>, numbers: Numbers) -> Result<(), Malformed> {
+        samples::parse(self, None, fields, numbers)?;
+        self.entry += 1;
+        Ok(())
+    }
+
+    /// Hands a time series over, which the sink is to remember by `key`. Returns its metric name, if it is in order.
     pub(super) fn series<'a>(
         &mut self,
         mut labels: impl Labels<'a>,
+        key: Option<SeriesKey<'a>>,
         numbers: Numbers,
     ) -> Result<Option<&'a str>, Malformed> {
         let source = match self.labels(&mut labels) {
             Ok(source) => {
                 let source = std::str::from_utf8(source).map_err(|_| Malformed::NotUtf8)?;
-                samples::parse(self, source, labels.samples(), numbers)?;
+                samples::parse(self, Some((source, key)), labels.samples(), numbers)?;
                 Some(source)
             }
             Err(Fault::Body(malformed)) => return Err(malformed),
@@ -107,9 +115,12 @@ impl<'s, S: Sink> Writer<'s, S> {
     }
 
     /// Names the current series to the sink.
-    pub(super) fn announce(&mut self, source: &str) -> Result<(), Malformed> {
+    pub(super) fn announce(&mut self, source: &str, key: Option<SeriesKey<'_>>) -> Result<(), Malformed> {
         let metadata = self.metadata.closed().map_err(|_| Malformed::NotUtf8)?;
         self.sink.series(source, metadata);
+        if let Some(key) = key {
+            self.sink.remember(key);
+        }
         Ok(())
     }
 }

@@ -41,12 +41,19 @@ fn request(timeseries: Vec<v1::TimeSeries>) -> v1::WriteRequest {
     }
 }
 
-/// Both messages of these series are read into `events`.
+/// Both messages of these series are read into `events`, also by a sink that remembers the series.
 #[track_caller]
 fn check(timeseries: Vec<v1::TimeSeries>, events: &[&str]) {
     let request = request(timeseries);
-    let first = read(&request.encode_to_vec(), Version::V1).unwrap();
+    let message = request.encode_to_vec();
+    let first = read(&message, Version::V1).unwrap();
     assert_eq!(first.events, events, "1.0");
+    let mut remembering = Recorder::remembering();
+    for _ in 0..2 {
+        parse(&message, Version::V1, &mut remembering).unwrap();
+        assert_eq!(std::mem::take(&mut remembering.events), events, "remembered");
+    }
+    assert!(remembering.recalled >= first.announced, "each that was named");
     let second = read(&as_v2(&request).encode_to_vec(), Version::V2).unwrap();
     assert_eq!(second.events, events, "2.0");
 }
@@ -334,6 +341,25 @@ fn samples_may_stand_before_labels() {
     let inner = [samples, names].concat();
     let body = [&[0x0a, inner.len() as u8][..], &inner].concat();
     assert_eq!(read(&body, Version::V1).unwrap().events, ["0 up 1000000 value=1"]);
+}
+
+#[test]
+fn labels_behind_samples_are_no_part_of_what_is_remembered() {
+    let name = series(&[("__name__", "up")], &[(1.0, 1)]).encode_to_vec();
+    let mut remembering = Recorder::remembering();
+    for job in ["a", "b"] {
+        let job = series(&[("job", job)], &[]).encode_to_vec();
+        let inner = [&name[..], &job].concat();
+        let body = [&[0x0a, inner.len() as u8][..], &inner].concat();
+        parse(&body, Version::V1, &mut remembering).unwrap();
+    }
+    assert_eq!(
+        remembering.events,
+        [
+            r#"0 up{"job":"a"} 1000000 value=1"#,
+            r#"0 up{"job":"b"} 1000000 value=1"#
+        ]
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::samples::Numbers;
 use super::series::{Label, Labels, Writer};
 use super::shown;
 use crate::Sink;
-use crate::sink::Family;
+use crate::sink::{Family, SeriesKey};
 use crate::wire::{self, Fields, Malformed, Wire};
 
 const TIMESERIES: u32 = 1;
@@ -18,7 +18,14 @@ const NUMBERS: Numbers = Numbers {
 pub(super) fn parse(message: &[u8], writer: &mut Writer<'_, impl Sink>) -> Result<(), Malformed> {
     Fields::of(message).each(|number, value| match number {
         TIMESERIES => {
-            writer.series(TextLabels::of(value)?, NUMBERS)?;
+            let labels = TextLabels::of(value)?;
+            let key = labels.key()?;
+            if let Some((key, others)) = key
+                && writer.sink.recall(key)
+            {
+                return writer.recalled(others, NUMBERS);
+            }
+            writer.series(labels, key.map(|(key, _)| key), NUMBERS)?;
             Ok(())
         }
         METADATA => family(value, writer.sink),
@@ -52,6 +59,22 @@ impl<'a> TextLabels<'a> {
             others: fields,
             has_met_others: false,
         })
+    }
+
+    /// The encoded labels, and the fields behind them; `None` if there are labels among these.
+    fn key(&self) -> Result<Option<(SeriesKey<'a>, Fields<'a>)>, Malformed> {
+        let mut rest = self.rest;
+        let mut others = rest;
+        while let Some((LABELS, _)) = rest.next()? {
+            others = rest;
+        }
+        let key = SeriesKey::Labels(self.rest.until(others));
+        while let Some((number, _)) = rest.next()? {
+            if number == LABELS {
+                return Ok(None);
+            }
+        }
+        Ok(Some((key, others)))
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) fn parse(message: &[u8], writer: &mut Writer<'_, impl Sink>) -> Resul
             let fields = value.message()?;
             let metadata = read(fields, &symbols, &mut texts)?;
             let family = metadata.map(|metadata| family(metadata, &symbols)).transpose()?;
-            let source = writer.series(Pairs::of(&texts, fields)?, NUMBERS)?;
+            let source = writer.series(Pairs::of(&texts, fields)?, None, NUMBERS)?;
             if let (Some(source), Some(family)) = (source, family)
                 && previous != Some((source, family))
             {

@@ -77,6 +77,7 @@ fn series(random: &mut fastrand::Rng, entry: usize) -> (v1::TimeSeries, Vec<Stri
 fn random_series_are_read_from_both_messages_as_they_were_written() {
     let mut random = random();
     let mut buffer = Vec::new();
+    let mut remembering = Recorder::remembering();
     for _ in 0..300 {
         let (mut request, mut expected) = (v1::WriteRequest::default(), Vec::new());
         for entry in 0..random.usize(0..30) {
@@ -94,6 +95,12 @@ fn random_series_are_read_from_both_messages_as_they_were_written() {
             let mut recorder = Recorder::default();
             remote_write::parse(decompressed, version, &mut recorder).unwrap();
             assert_eq!(recorder.events, expected, "{version:?}");
+            remote_write::parse(decompressed, version, &mut remembering).unwrap();
+            assert_eq!(
+                std::mem::take(&mut remembering.events),
+                expected,
+                "{version:?}, remembered"
+            );
         }
     }
 }

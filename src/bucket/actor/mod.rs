@@ -247,10 +247,9 @@ impl Handler<Applied> for BucketActor {
             }
         }
         // After the rows are stored: those that wait are compared with them.
-        ended
-            .freed
-            .into_iter()
-            .for_each(|series| intake.wake(series, &context.address()));
+        for series in ended.freed {
+            intake.wake(series, &context.address());
+        }
         intake.hand_out();
     }
 }

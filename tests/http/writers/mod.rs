@@ -5,6 +5,7 @@ mod ends;
 mod lines;
 mod metric_types;
 mod metrics;
+mod remembered;
 mod samples;
 
 use serde_json::{Value, json};

@@ -1,16 +1,18 @@
 //! Takes the points of a protocol's parser and writes them as rows.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::rows::{RowsWriter, decimals_of};
-use protocols::{Family, Field, Refusal, Sample, SampleKind, Sink, Value};
+use foldhash::fast::RandomState;
+use indexmap::IndexMap;
+use protocols::{Family, Field, Refusal, Sample, SampleKind, SeriesKey, Sink, Value};
 
 use super::Written;
 use super::sources::{Described, NewSourceFields};
 use crate::catalog::{Bucket, Duplicates, FieldType, Schema, SchemaMode, SourceStatus};
 use crate::ids::ObjectId;
-use crate::ingest::{FindSeries, SeriesOfRequest, SourceView};
+use crate::ingest::{FindSeries, KnownSeries, SeriesOfRequest, SourceView};
 use crate::limits::{NAMES_SHOWN_MAX, OPEN_NAME_CHARS_MAX};
 use crate::service::Service;
 use crate::service::data::Request;
@@ -31,9 +33,9 @@ pub struct EntrySink<'s> {
     find: Option<Arc<dyn FindSeries>>,
     /// Points before this time have expired.
     oldest_ns: i64,
-    targets: Vec<Target>,
-    by_name: HashMap<Box<str>, usize>,
-    /// The target of the points that follow; `None` before the first.
+    /// By the names of their sources.
+    targets: IndexMap<Box<str>, Target, RandomState>,
+    /// Index of the target of the points that follow; `None` before the first.
     current: Option<usize>,
     metadata: String,
     /// The table of the current series, once it is known.
@@ -86,8 +88,7 @@ impl<'s> EntrySink<'s> {
             series,
             find: None,
             oldest_ns: bucket.retention_cutoff_ns(request.now_ns),
-            targets: Vec::new(),
-            by_name: HashMap::new(),
+            targets: IndexMap::default(),
             current: None,
             metadata: String::new(),
             table: None,
@@ -112,7 +113,7 @@ impl<'s> EntrySink<'s> {
     pub(super) fn finish(mut self) -> Read {
         self.written.refusals.sort_by_key(|(entry, _)| *entry);
         let (mut missing, mut once) = (Vec::new(), Vec::new());
-        for target in self.targets {
+        for target in self.targets.into_values() {
             match target {
                 Target::Known(view, lacks) => {
                     if view.source.duplicates == Duplicates::Skip {
@@ -135,16 +136,13 @@ impl<'s> EntrySink<'s> {
         }
     }
 
-    /// The target of a source, looked up at its first series.
-    fn target(&mut self, sent: &str) -> usize {
-        let name = sent.trim();
-        if let Some(known) = self.by_name.get(name) {
-            return *known;
+    /// Index of the target of a source, looked up at its first series.
+    fn target(&mut self, name: &str) -> usize {
+        if let Some(known) = self.targets.get_index_of(name) {
+            return known;
         }
         let target = self.look_up(name);
-        self.targets.push(target);
-        self.by_name.insert(name.into(), self.targets.len() - 1);
-        self.targets.len() - 1
+        self.targets.insert_full(name.into(), target).0
     }
 
     fn look_up(&mut self, name: &str) -> Target {
@@ -300,8 +298,30 @@ impl<'s> EntrySink<'s> {
 }
 
 impl Sink for EntrySink<'_> {
+    fn recall(&mut self, key: SeriesKey<'_>) -> bool {
+        let Some(KnownSeries { source, metadata }) = self.series.keys.get(key) else {
+            return false;
+        };
+        self.metadata.clear();
+        self.metadata.push_str(metadata);
+        self.table = None;
+        self.current = self.targets.get_index_of(source);
+        if self.current.is_none() {
+            let source = source.to_owned();
+            self.current = Some(self.target(&source));
+        }
+        true
+    }
+
+    fn remember(&mut self, key: SeriesKey<'_>) {
+        if let Some((source, _)) = self.current.and_then(|current| self.targets.get_index(current)) {
+            let metadata = &self.metadata;
+            self.series.keys.keep(key, KnownSeries { source, metadata });
+        }
+    }
+
     fn series(&mut self, source: &str, metadata: &str) {
-        self.current = Some(self.target(source));
+        self.current = Some(self.target(source.trim()));
         self.metadata.clear();
         self.metadata.push_str(metadata);
         self.table = None;
@@ -331,8 +351,7 @@ impl Sink for EntrySink<'_> {
 
     fn family(&mut self, source: &str, family: Family<'_>) {
         let source = source.trim();
-        let index = self.by_name.get(source).copied();
-        if let Some(Target::Missing(missing)) = index.map(|index| &mut self.targets[index]) {
+        if let Some(Target::Missing(missing)) = self.targets.get_mut(source) {
             missing.describe(&family);
             return;
         }

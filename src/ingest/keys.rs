@@ -1,0 +1,237 @@
+//! The series of keys that were read before. Agents send the same series again and again, mostly in the same order: then
+//! the key that stands in a body is compared with the one that is expected, and nothing in it is read again.
+
+use std::ops::Range;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use protocols::SeriesKey;
+use std::hash::BuildHasher;
+
+/// Memory of a generation. When the current one has used it up, the one before is forgotten.
+const BYTES_MAX: usize = 8 << 20;
+
+/// What a key means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownSeries<'a> {
+    pub source: &'a str,
+    pub metadata: &'a str,
+}
+
+/// The series of keys that a thread has read. Reused from request to request.
+#[derive(Debug, Default)]
+pub struct KnownKeys {
+    current: Generation,
+    before: Generation,
+}
+
+#[derive(Debug, Default)]
+struct Generation {
+    /// In the order in which they were read first.
+    entries: Vec<Entry>,
+    /// The keys of the entries, one behind the other.
+    keys: Vec<u8>,
+    /// Their sources and metadata.
+    texts: String,
+    /// Indexes of entries by their keys.
+    by_key: HashTable<u32>,
+    hasher: RandomState,
+    /// Index of the one that is expected.
+    next: usize,
+}
+
+/// Where the parts of an entry stand.
+#[derive(Debug)]
+struct Entry {
+    is_line: bool,
+    key: Range<u32>,
+    source: Range<u32>,
+    /// From the end of the source on.
+    metadata_end: u32,
+}
+
+/// Memory of an entry besides its texts: itself and its place in the index, twice after the lists have grown.
+const ENTRY_BYTES: usize = 2 * (size_of::<Entry>() + size_of::<u32>() + 1);
+
+impl KnownKeys {
+    /// The series of a key, if it is known.
+    pub fn get(&mut self, key: SeriesKey<'_>) -> Option<KnownSeries<'_>> {
+        if let Some(index) = self.current.find(key) {
+            return Some(self.current.series(index));
+        }
+        let index = self.before.find(key)?;
+        let series = self.before.series(index);
+        // A full generation is not replaced for what is known anyway.
+        if !self.current.is_full() {
+            self.current.keep(key, series);
+        }
+        Some(series)
+    }
+
+    /// Keeps what a key means that was not known.
+    pub fn keep(&mut self, key: SeriesKey<'_>, series: KnownSeries<'_>) {
+        if self.current.is_full() {
+            self.before = std::mem::take(&mut self.current);
+        }
+        self.current.keep(key, series);
+    }
+}
+
+impl Generation {
+    fn is_full(&self) -> bool {
+        self.bytes() >= BYTES_MAX
+    }
+
+    /// Approximate memory, in bytes.
+    fn bytes(&self) -> usize {
+        self.keys.capacity() + self.texts.capacity() + self.entries.len() * ENTRY_BYTES
+    }
+
+    /// Index of the entry of a key.
+    fn find(&mut self, key: SeriesKey<'_>) -> Option<usize> {
+        let index = match self.is_of(self.next, key) {
+            true => self.next,
+            false => {
+                let hash = self.hasher.hash_one(bytes_of(key));
+                let is_of = |index: &u32| self.is_of(*index as usize, key);
+                *self.by_key.find(hash, is_of)? as usize
+            }
+        };
+        self.next = index + 1;
+        Some(index)
+    }
+
+    /// Whether the entry at an index is that of a key.
+    #[inline]
+    fn is_of(&self, index: usize, key: SeriesKey<'_>) -> bool {
+        self.entries
+            .get(index)
+            .is_some_and(|entry| entry.is_line == is_line(key) && *self.key(entry) == *bytes_of(key))
+    }
+
+    fn key(&self, entry: &Entry) -> &[u8] {
+        &self.keys[entry.key.start as usize..entry.key.end as usize]
+    }
+
+    fn series(&self, index: usize) -> KnownSeries<'_> {
+        let Entry {
+            source, metadata_end, ..
+        } = &self.entries[index];
+        KnownSeries {
+            source: &self.texts[source.start as usize..source.end as usize],
+            metadata: &self.texts[source.end as usize..*metadata_end as usize],
+        }
+    }
+
+    fn keep(&mut self, key: SeriesKey<'_>, KnownSeries { source, metadata }: KnownSeries<'_>) {
+        // `is_full` keeps them far below 4 GiB.
+        let (key_start, source_start) = (self.keys.len() as u32, self.texts.len() as u32);
+        self.keys.extend_from_slice(bytes_of(key));
+        self.texts.push_str(source);
+        let source_end = self.texts.len() as u32;
+        self.texts.push_str(metadata);
+        let index = self.entries.len() as u32;
+        self.entries.push(Entry {
+            is_line: is_line(key),
+            key: key_start..self.keys.len() as u32,
+            source: source_start..source_end,
+            metadata_end: self.texts.len() as u32,
+        });
+        let hash = self.hasher.hash_one(bytes_of(key));
+        let Self {
+            entries,
+            keys,
+            by_key,
+            hasher,
+            ..
+        } = self;
+        by_key.insert_unique(hash, index, |index| {
+            let Range { start, end } = entries[*index as usize].key;
+            hasher.hash_one(&keys[start as usize..end as usize])
+        });
+        self.next = index as usize + 1;
+    }
+}
+
+fn bytes_of(key: SeriesKey<'_>) -> &[u8] {
+    match key {
+        SeriesKey::Line(bytes) | SeriesKey::Labels(bytes) => bytes,
+    }
+}
+
+fn is_line(key: SeriesKey<'_>) -> bool {
+    matches!(key, SeriesKey::Line(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    fn get(known: &mut KnownKeys, key: &str) -> Option<(String, String)> {
+        let found = known.get(SeriesKey::Line(key.as_bytes()))?;
+        Some((found.source.to_owned(), found.metadata.to_owned()))
+    }
+
+    fn keep(known: &mut KnownKeys, key: &str, source: &str, metadata: &str) {
+        known.keep(SeriesKey::Line(key.as_bytes()), KnownSeries { source, metadata });
+    }
+
+    #[test]
+    fn keys_mean_what_they_meant_in_any_order() {
+        let seed = fastrand::u64(..);
+        println!("seed {seed}");
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut known = KnownKeys::default();
+        let mut expected = HashMap::new();
+        let in_order = (0..100).chain(0..100).chain(20..60).chain(0..100);
+        let in_any: Vec<u32> = (0..1_000).map(|_| random.u32(0..120)).collect();
+        for number in in_order.chain(in_any) {
+            let key = format!("m{},host={number}", number % 3);
+            assert_eq!(get(&mut known, &key), expected.get(&key).cloned(), "{key}");
+            if !expected.contains_key(&key) {
+                let series = (format!("m{}", number % 3), format!("{{\"host\":\"{number}\"}}"));
+                keep(&mut known, &key, &series.0, &series.1);
+                expected.insert(key, series);
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_bytes_are_another_key_in_another_protocol() {
+        let mut known = KnownKeys::default();
+        keep(&mut known, "m", "m", "");
+        assert_eq!(known.get(SeriesKey::Labels(b"m")), None);
+        let labels = KnownSeries {
+            source: "n",
+            metadata: "{}",
+        };
+        known.keep(SeriesKey::Labels(b"m"), labels);
+        assert_eq!(known.get(SeriesKey::Labels(b"m")), Some(labels));
+        assert_eq!(get(&mut known, "m"), Some(("m".to_owned(), String::new())));
+    }
+
+    #[test]
+    fn memory_is_bounded_whatever_is_sent() {
+        let mut known = KnownKeys::default();
+        for bytes in [0, 100, 16_000] {
+            for number in 0..40_000_000 / (bytes + 100) {
+                let key = format!("m,host={number:0bytes$}");
+                keep(&mut known, &key, "m", &key);
+                assert!(get(&mut known, &key).is_some());
+                assert!(known.current.bytes() + known.before.bytes() <= 4 * (BYTES_MAX + 64_000));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_used_stays_when_other_keys_are_read() {
+        let mut known = KnownKeys::default();
+        keep(&mut known, "used", "used", "{}");
+        for number in 0..200_000 {
+            keep(&mut known, &format!("m,host={number:0100}"), "m", "{}");
+            assert!(get(&mut known, "used").is_some(), "{number}");
+        }
+    }
+}
