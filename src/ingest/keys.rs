@@ -1,12 +1,14 @@
 //! The series of keys that were read before. Agents send the same series again and again, mostly in the same order: then
 //! the key that stands in a body is compared with the one that is expected, and nothing in it is read again.
 
+use std::hash::BuildHasher;
 use std::ops::Range;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use protocols::SeriesKey;
-use std::hash::BuildHasher;
+
+use crate::series::Digest;
 
 /// Memory of a generation. When the current one has used it up, the one before is forgotten.
 const BYTES_MAX: usize = 8 << 20;
@@ -18,11 +20,29 @@ pub struct KnownSeries<'a> {
     pub metadata: &'a str,
 }
 
+/// A series of a bucket's index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Indexed {
+    pub(super) digest: Digest,
+    pub(super) ordinal: u32,
+}
+
+/// Where a series was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Version of the index.
+    pub(super) version: u64,
+    /// Ordinal of the source, all of whose labels are dimensions.
+    pub(super) source: u32,
+}
+
 /// The series of keys that a thread has read. Reused from request to request.
 #[derive(Debug, Default)]
 pub struct KnownKeys {
     current: Generation,
     before: Generation,
+    /// Index in the current generation of the key that was read last.
+    last: Option<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -48,6 +68,8 @@ struct Entry {
     source: Range<u32>,
     /// From the end of the source on.
     metadata_end: u32,
+    /// What it was when it was looked up last.
+    indexed: Option<(Place, Indexed)>,
 }
 
 /// Memory of an entry besides its texts: itself and its place in the index, twice after the lists have grown.
@@ -56,14 +78,15 @@ const ENTRY_BYTES: usize = 2 * (size_of::<Entry>() + size_of::<u32>() + 1);
 impl KnownKeys {
     /// The series of a key, if it is known.
     pub fn get(&mut self, key: SeriesKey<'_>) -> Option<KnownSeries<'_>> {
-        if let Some(index) = self.current.find(key) {
+        self.last = self.current.find(key);
+        if let Some(index) = self.last {
             return Some(self.current.series(index));
         }
         let index = self.before.find(key)?;
         let series = self.before.series(index);
         // A full generation is not replaced for what is known anyway.
         if !self.current.is_full() {
-            self.current.keep(key, series);
+            self.last = Some(self.current.keep(key, series));
         }
         Some(series)
     }
@@ -73,7 +96,25 @@ impl KnownKeys {
         if self.current.is_full() {
             self.before = std::mem::take(&mut self.current);
         }
-        self.current.keep(key, series);
+        self.last = Some(self.current.keep(key, series));
+    }
+
+    /// The series that follow do not belong to the key that was read last.
+    pub fn forget_last(&mut self) {
+        self.last = None;
+    }
+
+    /// The series of the key that was read last, if it was found in this place.
+    pub(super) fn indexed(&self, place: Place) -> Option<Indexed> {
+        let (found_in, indexed) = self.current.entries.get(self.last?)?.indexed?;
+        (found_in == place).then_some(indexed)
+    }
+
+    /// Notes what the series of the key that was read last is in this place.
+    pub(super) fn note_indexed(&mut self, place: Place, indexed: Indexed) {
+        if let Some(entry) = self.last.and_then(|last| self.current.entries.get_mut(last)) {
+            entry.indexed = Some((place, indexed));
+        }
     }
 }
 
@@ -123,7 +164,8 @@ impl Generation {
         }
     }
 
-    fn keep(&mut self, key: SeriesKey<'_>, KnownSeries { source, metadata }: KnownSeries<'_>) {
+    /// Adds an entry; returns its index.
+    fn keep(&mut self, key: SeriesKey<'_>, KnownSeries { source, metadata }: KnownSeries<'_>) -> usize {
         // `is_full` keeps them far below 4 GiB.
         let (key_start, source_start) = (self.keys.len() as u32, self.texts.len() as u32);
         self.keys.extend_from_slice(bytes_of(key));
@@ -136,6 +178,7 @@ impl Generation {
             key: key_start..self.keys.len() as u32,
             source: source_start..source_end,
             metadata_end: self.texts.len() as u32,
+            indexed: None,
         });
         let hash = self.hasher.hash_one(bytes_of(key));
         let Self {
@@ -150,6 +193,7 @@ impl Generation {
             hasher.hash_one(&keys[start as usize..end as usize])
         });
         self.next = index as usize + 1;
+        index as usize
     }
 }
 
@@ -210,6 +254,38 @@ mod tests {
         known.keep(SeriesKey::Labels(b"m"), labels);
         assert_eq!(known.get(SeriesKey::Labels(b"m")), Some(labels));
         assert_eq!(get(&mut known, "m"), Some(("m".to_owned(), String::new())));
+    }
+
+    #[test]
+    fn a_series_is_what_it_was_where_it_was_found() {
+        let mut known = KnownKeys::default();
+        let place = |version, source| Place { version, source };
+        let indexed = |ordinal| Indexed {
+            digest: [ordinal as u8; 16],
+            ordinal,
+        };
+        for (key, ordinal) in [("a", 1), ("b", 2)] {
+            keep(&mut known, key, "m", "{}");
+            assert_eq!(known.indexed(place(1, 1)), None);
+            known.note_indexed(place(1, 1), indexed(ordinal));
+        }
+        for (key, ordinal) in [("a", 1), ("b", 2), ("a", 1)] {
+            get(&mut known, key);
+            assert_eq!(known.indexed(place(1, 1)), Some(indexed(ordinal)));
+            assert_eq!(
+                known.indexed(place(2, 1)),
+                None,
+                "another index, or one that has changed"
+            );
+            assert_eq!(known.indexed(place(1, 2)), None, "another source of this name");
+        }
+        known.forget_last();
+        assert_eq!(known.indexed(place(1, 1)), None);
+        known.note_indexed(place(1, 1), indexed(9));
+        assert_eq!(get(&mut known, "c"), None);
+        assert_eq!(known.indexed(place(1, 1)), None);
+        get(&mut known, "a");
+        assert_eq!(known.indexed(place(1, 1)), Some(indexed(1)));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use roaring::RoaringBitmap;
 
 use super::digests::KnownDigests;
 use super::json::{Kind, Malformed, Scanner, write_number};
-use super::keys::KnownKeys;
+use super::keys::{Indexed, KnownKeys, Place};
 use crate::catalog::{Dimensions, Source};
 use crate::error::{Detail, ServiceError};
 use crate::limits::DIMENSION_VALUE_BYTES_MAX;
@@ -24,6 +24,10 @@ pub trait FindSeries: Send + Sync {
     /// # Errors
     /// The index cannot be read.
     fn find(&self, source: u32, digest: &Digest) -> Result<Option<u32>, ServiceError>;
+
+    /// Version of the index, which no other index has had: while it stays, series that were found are there with these
+    /// ordinals. `None` if nothing is known of it.
+    fn version(&self) -> Option<u64>;
 
     /// The dimension of a source with most values.
     ///
@@ -115,6 +119,57 @@ impl SeriesOfRequest {
             return Ok(SERIES_ORDINALS_FROM + place);
         }
         let ordinal = self.find(source.ordinal, &digest, find);
+        self.add(source, find, dimensions, metadata, digest, ordinal)
+    }
+
+    /// The same if `source` and `metadata` are those of the key that [`keys`](Self::keys) read last.
+    ///
+    /// # Errors
+    /// What is wrong with the point.
+    pub fn table_of_key(
+        &mut self,
+        source: &Source,
+        find: &dyn FindSeries,
+        dimensions: &Dimensions,
+        metadata: Option<&str>,
+    ) -> Result<u32, Detail> {
+        // Read before the series is looked up: a change in between must not go unnoticed.
+        let version = find.version().filter(|_| *dimensions == Dimensions::All);
+        let place = version.map(|version| Place {
+            version,
+            source: source.ordinal,
+        });
+        let known = place.and_then(|place| self.keys.indexed(place));
+        let digest = match known {
+            Some(known) => known.digest,
+            None => self.digest(source, dimensions, metadata),
+        };
+        if let Some(table) = self.by_digest.get(&digest) {
+            return Ok(SERIES_ORDINALS_FROM + table);
+        }
+        let ordinal = match known {
+            Some(known) => Some(known.ordinal),
+            None => {
+                let found = self.find(source.ordinal, &digest, find);
+                if let (Some(place), Some(ordinal)) = (place, found) {
+                    self.keys.note_indexed(place, Indexed { digest, ordinal });
+                }
+                found
+            }
+        };
+        self.add(source, find, dimensions, metadata, digest, ordinal)
+    }
+
+    /// Adds a series to those of the request. `ordinal`: as it was found.
+    fn add(
+        &mut self,
+        source: &Source,
+        find: &dyn FindSeries,
+        dimensions: &Dimensions,
+        metadata: Option<&str>,
+        digest: Digest,
+        ordinal: Option<u32>,
+    ) -> Result<u32, Detail> {
         if ordinal.is_none_or(|ordinal| !self.has_points(ordinal)) {
             self.take_place(source.ordinal, find)?;
         }
@@ -387,6 +442,10 @@ mod tests {
     impl FindSeries for OneKnown {
         fn find(&self, _: u32, digest: &Digest) -> Result<Option<u32>, ServiceError> {
             Ok((*digest == self.0).then_some(SERIES_ORDINALS_FROM + 70))
+        }
+
+        fn version(&self) -> Option<u64> {
+            None
         }
 
         fn fullest(&self, _: u32) -> Result<Option<DimensionValues>, ServiceError> {

@@ -198,6 +198,7 @@ impl SeriesIndex {
             .map(|it| digest_of(it.series.source, it.labels.as_bytes()));
         let digests: Vec<_> = digests.collect();
         let mut state = self.state.write();
+        self.change_version();
         for (it, digest) in series.iter().zip(&digests) {
             if state.known.get(digest) == Some(&it.series.ordinal) {
                 state.known.remove(digest);
@@ -215,6 +216,7 @@ impl SeriesIndex {
     pub fn forget_source(&self, source: u32) -> Result<(), LedgerError> {
         let series = self.all_of(source)?;
         let mut state = self.state.write();
+        self.change_version();
         state.known.retain(|_, ordinal| !series.contains(*ordinal));
         state.forgotten.ordinals |= series;
         Ok(())

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use engine::{SERIES_ORDINALS_FROM, SeriesRef};
 use parking_lot::RwLock;
@@ -49,6 +50,13 @@ pub struct SeriesIndex {
     pub(super) bucket: u32,
     pub(super) ledger: Ledger,
     pub(super) state: RwLock<State>,
+    version: AtomicU64,
+}
+
+/// A version that no index of this process has had.
+fn next_version() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Number of series whose ordinals are kept in memory; more only if no file contains them yet.
@@ -123,7 +131,19 @@ impl SeriesIndex {
             bucket,
             ledger,
             state,
+            version: AtomicU64::new(next_version()),
         })
+    }
+
+    /// Another one whenever series are forgotten, and for each index: while it stays, the series that were found are there
+    /// with these ordinals.
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// Called with the state locked, by whoever forgets series.
+    pub(super) fn change_version(&self) {
+        self.version.store(next_version(), Ordering::Release);
     }
 
     /// Passes all series in the ledger to `each`, by source.

@@ -23,6 +23,10 @@ impl FindSeries for SeriesIndex {
         SeriesIndex::find(self, source, digest).map_err(ServiceError::internal)
     }
 
+    fn version(&self) -> Option<u64> {
+        Some(SeriesIndex::version(self))
+    }
+
     fn fullest(&self, source: u32) -> Result<Option<DimensionValues>, ServiceError> {
         SeriesIndex::fullest(self, source).map_err(ServiceError::internal)
     }
@@ -34,6 +38,10 @@ struct Unavailable(ErrorKind, String);
 impl FindSeries for Unavailable {
     fn find(&self, _: u32, _: &Digest) -> Result<Option<u32>, ServiceError> {
         Err(ServiceError::new(self.0, self.1.as_str()))
+    }
+
+    fn version(&self) -> Option<u64> {
+        None
     }
 
     fn fullest(&self, _: u32) -> Result<Option<DimensionValues>, ServiceError> {

@@ -63,6 +63,38 @@ fn delete(bucket: &Bucket, hosts: &[String]) -> Value {
     answer.expect(200, "contract 11: delete")["deletedCount"].clone()
 }
 
+/// How points are sent.
+#[derive(Clone, Copy)]
+enum Sent {
+    AsPoints,
+    /// Of series that the server remembers by their keys.
+    AsLines,
+}
+
+/// Sends a value of a source `pods` with each metadata, at that time.
+#[track_caller]
+fn send(bucket: &Bucket, source: &str, sent: Sent, values: &[(i64, i64, Value)]) {
+    match sent {
+        Sent::AsPoints => {
+            let points = values
+                .iter()
+                .map(|(at_ns, value, metadata)| labelled(source, *at_ns, *value, metadata));
+            bucket.send(&points.collect::<Vec<_>>());
+        }
+        Sent::AsLines => {
+            let lines = values.iter().map(|(at_ns, value, metadata)| {
+                let metadata = metadata.as_object().unwrap().iter();
+                let tags = metadata.map(|(name, text)| format!(",{name}={}", text.as_str().unwrap()));
+                format!("pods{} v={value} {at_ns}\n", tags.collect::<String>())
+            });
+            let path = format!("/write?bucket={}", bucket.id);
+            let request = bucket.client.post(&path).key(&bucket.admin);
+            let answer = request.bytes(lines.collect::<String>().as_bytes()).send();
+            assert_eq!(answer.status, 204, "{answer}");
+        }
+    }
+}
+
 #[test]
 fn a_series_that_lost_its_points_comes_back_with_new_ones_only() {
     let seed = std::env::var("TIDEWATCH_SEED")
@@ -81,16 +113,13 @@ fn a_series_that_lost_its_points_comes_back_with_new_ones_only() {
         for _ in 0..500 {
             // The hosts move on, and some of before come back.
             let host = format!("h{}", random.i64(0..HOSTS) + round * 10);
-            sent.push(labelled(
-                &source,
-                first_ns + value * SECOND,
-                value,
-                &json!({"host": host, "zone": format!("z{}", value % 3)}),
-            ));
+            let metadata = json!({"host": host, "zone": format!("z{}", value % 3)});
+            sent.push((first_ns + value * SECOND, value, metadata));
             model.entry(host).or_default().insert(value);
             value += 1;
         }
-        bucket.send(&sent);
+        let way = [Sent::AsPoints, Sent::AsLines, Sent::AsLines][random.usize(0..3)];
+        send(&bucket, &source, way, &sent);
         let gone: Vec<String> = model.keys().filter(|_| random.u8(0..3) == 0).cloned().collect();
         let deleted = delete(&bucket, &gone);
         let of_gone = gone
@@ -133,14 +162,15 @@ fn points_on_their_way_keep_their_series_while_others_are_forgotten() {
             let hosts: Vec<String> = (0..3).map(|nth| format!("t{thread}-{nth}")).collect();
             let values = (0..60).map(|nth| (thread * ROUNDS + round) * 60 + nth);
             let of_host = |value: i64| &hosts[(value % 3) as usize];
-            let sent: Vec<Value> = values
+            let sent = values
                 .clone()
-                .map(|value| {
-                    let at_ns = first_ns + value * SECOND;
-                    labelled(&source, at_ns, value, &json!({"host": of_host(value)}))
-                })
-                .collect();
-            bucket.send(&sent);
+                .map(|value| (first_ns + value * SECOND, value, json!({"host": of_host(value)})));
+            let way = if thread % 2 == 0 {
+                Sent::AsPoints
+            } else {
+                Sent::AsLines
+            };
+            send(&bucket, &source, way, &sent.collect::<Vec<_>>());
             for value in values {
                 left.entry(of_host(value).clone()).or_default().insert(value);
             }

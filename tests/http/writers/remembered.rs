@@ -24,11 +24,7 @@ fn write(bucket: &Bucket, second: usize) {
     );
     assert_eq!(answer.status, 204, "{answer}");
     let series = (0..HOSTS).map(|host| {
-        let labels = [
-            ("__name__", "sample"),
-            ("core", "0"),
-            ("host", &host.to_string()),
-        ];
+        let labels = [("__name__", "sample"), ("core", "0"), ("host", &host.to_string())];
         series(&labels, &[sample(second as f64, at_ms)])
     });
     let answer = send(bucket, V1, &series.collect::<Vec<_>>().concat());
@@ -81,7 +77,10 @@ fn a_remembered_series_is_that_of_the_bucket_and_of_the_source_as_it_is_now() {
         assert_has(&first, name, &[0, 1, 2], HOSTS);
         let rows = rows_of(&second, name);
         assert_eq!(rows.len(), 3 * HOSTS, "each host's values, in one series");
-        assert!(rows.iter().all(|(values, _)| values["value"].as_i64() >= Some(10)));
+        assert!(
+            rows.iter()
+                .all(|(values, _)| values["value"].as_i64() >= Some(10))
+        );
         let grouped = second.post_query(&json!({
             "aggregation": "count", "groupBy": "all", "groupByDimensions": ["host"],
         }));

@@ -254,7 +254,9 @@ impl<'s> EntrySink<'s> {
             (Some(table), ..) => table,
             (None, Some(find), Some(dimensions)) => {
                 let metadata = Some(&*self.metadata).filter(|metadata| !metadata.is_empty());
-                let table = self.series.table(&view.source, &**find, dimensions, metadata);
+                let table = self
+                    .series
+                    .table_of_key(&view.source, &**find, dimensions, metadata);
                 table.map_err(|fault| fault.message)?
             }
             _ => view.source.ordinal,
@@ -321,6 +323,7 @@ impl Sink for EntrySink<'_> {
     }
 
     fn series(&mut self, source: &str, metadata: &str) {
+        self.series.keys.forget_last();
         self.current = Some(self.target(source.trim()));
         self.metadata.clear();
         self.metadata.push_str(metadata);
