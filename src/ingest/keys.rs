@@ -234,11 +234,11 @@ mod tests {
         for number in in_order.chain(in_any) {
             let key = format!("m{},host={number}", number % 3);
             assert_eq!(get(&mut known, &key), expected.get(&key).cloned(), "{key}");
-            if !expected.contains_key(&key) {
+            expected.entry(key).or_insert_with_key(|key| {
                 let series = (format!("m{}", number % 3), format!("{{\"host\":\"{number}\"}}"));
-                keep(&mut known, &key, &series.0, &series.1);
-                expected.insert(key, series);
-            }
+                keep(&mut known, key, &series.0, &series.1);
+                series
+            });
         }
     }
 
