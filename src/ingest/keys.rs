@@ -12,6 +12,8 @@ use crate::series::Digest;
 
 /// Memory of a generation. When the current one has used it up, the one before is forgotten.
 const BYTES_MAX: usize = 8 << 20;
+/// Longest key, and longest source and metadata together, that are kept: a line may be one key of megabytes.
+const TEXT_BYTES_MAX: usize = 4_096;
 
 /// What a key means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,8 +93,13 @@ impl KnownKeys {
         Some(series)
     }
 
-    /// Keeps what a key means that was not known.
+    /// Keeps what a key means that was not known, unless it is too long.
     pub fn keep(&mut self, key: SeriesKey<'_>, series: KnownSeries<'_>) {
+        self.last = None;
+        let text_bytes = series.source.len() + series.metadata.len();
+        if bytes_of(key).len().max(text_bytes) > TEXT_BYTES_MAX {
+            return;
+        }
         if self.current.is_full() {
             self.before = std::mem::take(&mut self.current);
         }
@@ -291,12 +298,13 @@ mod tests {
     #[test]
     fn memory_is_bounded_whatever_is_sent() {
         let mut known = KnownKeys::default();
-        for bytes in [0, 100, 16_000] {
+        for bytes in [0, 100, 4_000, 16_000, 10_000_000] {
             for number in 0..40_000_000 / (bytes + 100) {
-                let key = format!("m,host={number:0bytes$}");
+                let key = format!("m,host={number}{}", "x".repeat(bytes));
                 keep(&mut known, &key, "m", &key);
-                assert!(get(&mut known, &key).is_some());
-                assert!(known.current.bytes() + known.before.bytes() <= 4 * (BYTES_MAX + 64_000));
+                assert_eq!(get(&mut known, &key).is_some(), bytes <= 4_000);
+                // Texts have room for twice as many after they have grown.
+                assert!(known.current.bytes() + known.before.bytes() <= 4 * BYTES_MAX);
             }
         }
     }
