@@ -124,8 +124,9 @@ pub trait Sink {
     /// This is the key of the current series, which was named by [`Sink::series`].
     fn remember(&mut self, _: SeriesKey<'_>) {}
 
-    /// The points and ends that follow belong to this source and have this metadata, until the next call: a JSON object
-    /// of labels, tags or attributes, or "" if there are none. `source` is as sent, and may be blank or too long.
+    /// The points and ends that follow belong to this source and have this metadata, until the next call of this or of
+    /// [`Sink::recall`]: a JSON object of labels, tags or attributes, or "" if there are none. `source` is as sent, and may
+    /// be blank or too long.
     fn series(&mut self, source: &str, metadata: &str);
 
     /// A point of the current series, with at least one field.

@@ -51,7 +51,7 @@ pub(super) struct Submitted {
 pub(super) struct Ended {
     /// Ingests with the same idempotency key that arrived in the meantime.
     pub(super) repeated: Option<(Digest, Vec<IngestReply>)>,
-    /// The series of which no ingest is in progress any more.
+    /// The series for which ingests wait and of which none is in progress any more.
     pub(super) freed: Vec<u32>,
 }
 
@@ -292,7 +292,8 @@ impl Intake {
         Ok(())
     }
 
-    /// Notes that a submitted ingest is durable, or was refused.
+    /// Notes that a submitted ingest is durable, or was refused. The caller keeps the intake locked until it has
+    /// [woken](Self::wake) those that wait, so that nobody begins to wait in between.
     pub(super) fn end(&mut self, submitted: Submitted, is_durable: bool) -> Ended {
         let mut freed = Vec::new();
         let (additions, waiting) = (&mut self.additions, &self.waiting);

@@ -10,7 +10,7 @@ use protocols::SeriesKey;
 
 use crate::series::Digest;
 
-/// Memory of a generation. When the current one has used it up, the one before is forgotten.
+/// Memory of a generation from which on it is full. The next key then begins another one, and the one before is forgotten.
 const BYTES_MAX: usize = 8 << 20;
 /// Longest key, and longest source and metadata together, that are kept: a line may be one key of megabytes.
 const TEXT_BYTES_MAX: usize = 4_096;
@@ -173,7 +173,7 @@ impl Generation {
 
     /// Adds an entry; returns its index.
     fn keep(&mut self, key: SeriesKey<'_>, KnownSeries { source, metadata }: KnownSeries<'_>) -> usize {
-        // `is_full` keeps them far below 4 GiB.
+        // `BYTES_MAX` and `TEXT_BYTES_MAX` keep them far below 4 GiB.
         let (key_start, source_start) = (self.keys.len() as u32, self.texts.len() as u32);
         self.keys.extend_from_slice(bytes_of(key));
         self.texts.push_str(source);

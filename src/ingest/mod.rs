@@ -47,8 +47,8 @@ impl From<Malformed> for ServiceError {
     }
 }
 
-/// Buffers reused between requests to avoid allocations. Between requests they hold sources of one version and what
-/// metadata means, and no points.
+/// Buffers reused between requests to avoid allocations. Between requests they hold sources of one version, what
+/// metadata and keys of agents mean, and no points.
 #[derive(Debug, Default)]
 pub struct Scratch {
     /// The version of the caller's sources. Batches of the same version and bucket share the sources that were found;

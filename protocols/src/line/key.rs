@@ -12,12 +12,14 @@ use crate::sink::{SeriesKey, Sink};
 pub(super) struct Key<'a> {
     /// The key as it stands in the body, without the space behind it; empty if there is none.
     raw: &'a [u8],
+    /// Source and metadata of the last key that was read, rather than recalled.
     source: Cow<'a, str>,
     metadata: Metadata,
     /// Whether the sink knows it.
     announced: bool,
-    /// Whether the sink was asked for it: keys whose end takes a closer look are not remembered.
-    is_usual: bool,
+    /// Whether the sink was asked for it. A key with a backslash or a control character is not remembered, because finding
+    /// its end takes reading it.
+    may_be_recalled: bool,
     names: Names<'a>,
 }
 
@@ -28,7 +30,7 @@ impl<'a> Key<'a> {
             source: Cow::Borrowed(""),
             metadata: Metadata::new(),
             announced: false,
-            is_usual: false,
+            may_be_recalled: false,
             names: Names::default(),
         }
     }
@@ -47,7 +49,7 @@ impl<'a> Key<'a> {
         self.raw = &[];
         self.announced = false;
         let space = scan::space(body, start);
-        self.is_usual = space.is_some();
+        self.may_be_recalled = space.is_some();
         if let Some(end) = space
             && sink.recall(SeriesKey::Line(&body[start..end]))
         {
@@ -112,7 +114,7 @@ impl<'a> Key<'a> {
     pub(super) fn announce(&mut self, sink: &mut impl Sink) -> Result<(), Refusal<'a>> {
         if !self.announced {
             sink.series(&self.source, self.metadata.closed()?);
-            if self.is_usual {
+            if self.may_be_recalled {
                 sink.remember(SeriesKey::Line(self.raw));
             }
             self.announced = true;

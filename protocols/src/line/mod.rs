@@ -1,7 +1,8 @@
 //! InfluxDB line protocol: `measurement,tag=value field=value,field="text" timestamp`.
 //!
 //! The measurement is the source, tags are metadata, fields are fields. A line whose measurement and tags repeat those of
-//! the line before, byte for byte, belongs to the series that the sink has already.
+//! the line before, byte for byte, belongs to the series that the sink has already; those of earlier bodies may be recalled
+//! by the sink.
 //!
 //! Source: the InfluxDB v2 reference "Line protocol", and of InfluxDB 1.x the precisions `n`, `u`, `m` and `h`.
 //!

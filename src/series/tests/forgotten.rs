@@ -150,7 +150,9 @@ fn of_two_series_with_the_same_labels_in_a_log_both_are_kept_and_the_newer_is_fo
     index.for_each_saved(|series| saved.push(series.ordinal)).unwrap();
     assert_eq!(saved, [first, second]);
     // Both lose their points.
+    let version = index.version();
     index.forget(without_points(&index));
+    assert_ne!(index.version(), version, "what was found is not there any more");
     checkpoint(&index, &mut files, &keep([0]));
     assert_eq!(find_host(&index, "a"), None);
 }
@@ -198,7 +200,9 @@ fn no_series_of_a_source_whose_dimensions_have_changed_is_found() {
     add_host(&index, "a");
     checkpoint(&index, &mut files, &keep([0]));
     add_host(&index, "b");
+    let version = index.version();
     index.forget_source(0).unwrap();
+    assert_ne!(index.version(), version, "what was found is not there any more");
     assert_eq!([find_host(&index, "a"), find_host(&index, "b")], [None, None]);
     let again = add_host(&index, "a");
     assert_eq!(find_host(&index, "a"), Some(again));

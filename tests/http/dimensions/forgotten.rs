@@ -206,17 +206,19 @@ fn points_on_their_way_keep_their_series_while_others_are_forgotten() {
 /// came after the dimensions were back were lost with the next restart.
 #[test]
 fn points_after_dimensions_were_removed_and_set_again_are_kept() {
+    for way in [Sent::AsPoints, Sent::AsLines] {
+        check_dimensions_set_again(way);
+    }
+}
+
+fn check_dimensions_set_again(way: Sent) {
     let (mut server, _, bucket) = telling_bucket();
     let source = split_source(&bucket, "pods", &json!("all"));
     let other = split_source(&bucket, "others", &json!("all"));
     let first_ns = now_ns() - HOUR;
-    let send = |source: &str, host: &str, value: i64| {
-        bucket.send(&[labelled(
-            source,
-            first_ns + value * SECOND,
-            value,
-            &json!({"host": host}),
-        )]);
+    let send = |source: &str, way: Sent, host: &str, value: i64| {
+        let at_ns = first_ns + value * SECOND;
+        send(&bucket, source, way, &[(at_ns, value, json!({"host": host}))]);
     };
     let set = |dimensions: &Value| {
         let path = format!("/sources/{source}");
@@ -224,16 +226,18 @@ fn points_after_dimensions_were_removed_and_set_again_are_kept() {
             .call("PATCH", &path, &json!({"dimensions": dimensions}))
             .expect(200, "small print A: dimensions of a source without points");
     };
-    send(&source, "a", 0);
+    // The second time the series is there, and may be remembered.
+    send(&source, way, "a", 0);
+    send(&source, way, "a", 1);
     delete(&bucket, &["a".to_owned()]);
     set(&Value::Null);
     // Each deletion takes a checkpoint, and writes the index of the other source.
     for round in 1..8 {
-        send(&other, &format!("o{round}"), round);
+        send(&other, Sent::AsPoints, &format!("o{round}"), round);
         delete(&bucket, &["nobody".to_owned(), format!("o{round}")]);
     }
     set(&json!("all"));
-    send(&source, "a", 9);
+    send(&source, way, "a", 9);
     server.stop();
     server.launch();
     let expected = BTreeMap::from([("a".to_owned(), BTreeSet::from([9]))]);

@@ -69,10 +69,23 @@ fn a_remembered_series_is_that_of_the_bucket_and_of_the_source_as_it_is_now() {
             "name": name, "schema": {"value": {"type": "number"}}, "dimensions": ["core"],
         }));
     }
+    // The same sources and series, with other ordinals.
+    let third = account.bucket_with(&json!({"name": "third", "retentionDays": 36500}));
+    let lines = (0..HOSTS)
+        .rev()
+        .map(|host| format!("line,host={host},core=0 value=20 {AT_MS}\n"));
+    let lines = lines.collect::<String>();
+    assert_eq!(
+        post(&third, "/write?precision=ms", &[], lines.as_bytes()).status,
+        204
+    );
     for at in 0..3 {
         write(&first, at);
         write(&second, at + 10);
+        write(&third, at + 21);
     }
+    assert_has(&third, "line", &[20, 21, 22, 23], HOSTS);
+    assert_has(&third, "sample", &[21, 22, 23], HOSTS);
     for name in ["line", "sample"] {
         assert_has(&first, name, &[0, 1, 2], HOSTS);
         let rows = rows_of(&second, name);
