@@ -5,8 +5,9 @@ use crate::json::{write_inside, write_string};
 
 /// Bytes of a point's metadata: what the API takes.
 pub const METADATA_BYTES_MAX: usize = 16_384;
-/// Bytes of the metadata of all series of a body that are read; those that a sink recalls do not count. OTLP and remote write 2.0 send a label once and refer to it, so that a
-/// small body could make a series of the maximum size out of every few bytes.
+/// Bytes of the metadata of all series of a body that are read; those that a sink recalls do not count. OTLP and
+/// remote write 2.0 send a label once and refer to it, so that a small body could make a series of the maximum size
+/// out of every few bytes.
 pub const METADATA_TOTAL_BYTES_MAX: usize = 512 << 20;
 
 /// Bytes of the label that a bucket or quantile adds: `"quantile":"",` and a number.
