@@ -15,6 +15,7 @@ use crate::names;
 /// Forbids browsers to guess the type of an answer, so that stored text is never shown as a page. Every answer with a
 /// body has it.
 pub(crate) const NO_SNIFFING: &str = "nosniff";
+const NO_SNIFFING_VALUE: header::HeaderValue = header::HeaderValue::from_static(NO_SNIFFING);
 
 /// Converts a request for the router; `None` when only one of the two libraries accepts its head.
 pub(crate) fn request(
@@ -51,10 +52,7 @@ pub(crate) fn answer<B>(head: &Response<()>, body: B) -> hyper::Response<B> {
             headers.append(name, value);
         }
     }
-    headers.insert(
-        header::X_CONTENT_TYPE_OPTIONS,
-        header::HeaderValue::from_static(NO_SNIFFING),
-    );
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, NO_SNIFFING_VALUE);
     if head.head().connection_type() == ConnectionType::Close {
         close(&mut answer);
     }

@@ -6,6 +6,10 @@ use hyper::header as library;
 
 const API_KEY: router::HeaderName = router::HeaderName::from_static("x-api-key");
 const REQUEST_ID: library::HeaderName = library::HeaderName::from_static("x-request-id");
+// Constants, because making one checks every byte of it.
+const JSON: library::HeaderValue = library::HeaderValue::from_static("application/json");
+const NO_STORE: library::HeaderValue = library::HeaderValue::from_static("no-store");
+const ACCEPT_ENCODING: library::HeaderValue = library::HeaderValue::from_static("accept-encoding");
 
 /// Converts the name of a request's header; `None` if the router's library does not accept it.
 pub(crate) fn of_request(name: &library::HeaderName) -> Option<router::HeaderName> {
@@ -40,9 +44,9 @@ pub(crate) fn of_answer(name: &router::HeaderName) -> Option<library::HeaderName
 /// Converts the value of an answer's header; `None` if the HTTP library does not accept it.
 pub(crate) fn value_of_answer(value: &router::HeaderValue) -> Option<library::HeaderValue> {
     Some(match value.as_bytes() {
-        b"application/json" => library::HeaderValue::from_static("application/json"),
-        b"no-store" => library::HeaderValue::from_static("no-store"),
-        b"accept-encoding" => library::HeaderValue::from_static("accept-encoding"),
+        b"application/json" => JSON,
+        b"no-store" => NO_STORE,
+        b"accept-encoding" => ACCEPT_ENCODING,
         other => library::HeaderValue::from_bytes(other).ok()?,
     })
 }

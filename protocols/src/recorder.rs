@@ -50,6 +50,7 @@ fn bytes_of(key: SeriesKey<'_>) -> Vec<u8> {
     match key {
         SeriesKey::Line(bytes) => [b"l", bytes].concat(),
         SeriesKey::Labels(bytes) => [b"r", bytes].concat(),
+        SeriesKey::DataPoint(bytes) => [b"o", bytes].concat(),
     }
 }
 

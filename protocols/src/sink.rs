@@ -111,6 +111,8 @@ pub enum SeriesKey<'a> {
     Line(&'a [u8]),
     /// The labels of a time series of remote write 1.0, encoded.
     Labels(&'a [u8]),
+    /// Of a data point of OTLP: the name of its metric, what metadata its resource makes, and its attributes, encoded.
+    DataPoint(&'a [u8]),
 }
 
 /// Takes what a body has, in the order in which it is read.

@@ -85,19 +85,21 @@ pub fn respond_encoded(status: StatusCode, body: Encoded) -> HttpResponse {
 
 /// Starts a JSON response in this coding.
 pub fn head(status: StatusCode, coding: Coding) -> HttpResponseBuilder {
+    // Constants: a value is checked byte by byte when it is made.
+    const JSON: HeaderValue = HeaderValue::from_static("application/json");
+    const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+    const BY_ACCEPT_ENCODING: HeaderValue = HeaderValue::from_static("accept-encoding");
     let mut builder = HttpResponse::build(status);
-    // Static values are not copied.
-    let mut set = |name, value| {
-        builder.insert_header((name, HeaderValue::from_static(value)));
+    builder
+        .insert_header((CONTENT_TYPE, JSON))
+        .insert_header((CACHE_CONTROL, NO_STORE))
+        .insert_header((VARY, BY_ACCEPT_ENCODING));
+    let coding = match coding {
+        Coding::Identity => return builder,
+        Coding::Gzip => HeaderValue::from_static("gzip"),
+        Coding::Zstd => HeaderValue::from_static("zstd"),
     };
-    set(CONTENT_TYPE, "application/json");
-    set(CACHE_CONTROL, "no-store");
-    set(VARY, "accept-encoding");
-    match coding {
-        Coding::Identity => {}
-        Coding::Gzip => set(CONTENT_ENCODING, "gzip"),
-        Coding::Zstd => set(CONTENT_ENCODING, "zstd"),
-    }
+    builder.insert_header((CONTENT_ENCODING, coding));
     builder
 }
 

@@ -65,7 +65,7 @@ struct Generation {
 /// Where the parts of an entry stand.
 #[derive(Debug)]
 struct Entry {
-    is_line: bool,
+    kind: KeyKind,
     key: Range<u32>,
     source: Range<u32>,
     /// From the end of the source on.
@@ -74,12 +74,24 @@ struct Entry {
     indexed: Option<(Place, Indexed)>,
 }
 
+/// What a key is read from: equal bytes of different kinds mean different series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum KeyKind {
+    Line,
+    Labels,
+    DataPoint,
+}
+
 /// Memory of an entry besides its texts: itself and its place in the index, twice after the lists have grown.
 const ENTRY_BYTES: usize = 2 * (size_of::<Entry>() + size_of::<u32>() + 1);
 
 impl KnownKeys {
     /// The series of a key, if it is known.
     pub fn get(&mut self, key: SeriesKey<'_>) -> Option<KnownSeries<'_>> {
+        self.last = None;
+        if bytes_of(key).len() > TEXT_BYTES_MAX {
+            return None;
+        }
         self.last = self.current.find(key);
         if let Some(index) = self.last {
             return Some(self.current.series(index));
@@ -154,7 +166,7 @@ impl Generation {
     fn is_of(&self, index: usize, key: SeriesKey<'_>) -> bool {
         self.entries
             .get(index)
-            .is_some_and(|entry| entry.is_line == is_line(key) && *self.key(entry) == *bytes_of(key))
+            .is_some_and(|entry| entry.kind == kind_of(key) && *self.key(entry) == *bytes_of(key))
     }
 
     fn key(&self, entry: &Entry) -> &[u8] {
@@ -181,7 +193,7 @@ impl Generation {
         self.texts.push_str(metadata);
         let index = self.entries.len() as u32;
         self.entries.push(Entry {
-            is_line: is_line(key),
+            kind: kind_of(key),
             key: key_start..self.keys.len() as u32,
             source: source_start..source_end,
             metadata_end: self.texts.len() as u32,
@@ -206,12 +218,16 @@ impl Generation {
 
 fn bytes_of(key: SeriesKey<'_>) -> &[u8] {
     match key {
-        SeriesKey::Line(bytes) | SeriesKey::Labels(bytes) => bytes,
+        SeriesKey::Line(bytes) | SeriesKey::Labels(bytes) | SeriesKey::DataPoint(bytes) => bytes,
     }
 }
 
-fn is_line(key: SeriesKey<'_>) -> bool {
-    matches!(key, SeriesKey::Line(_))
+fn kind_of(key: SeriesKey<'_>) -> KeyKind {
+    match key {
+        SeriesKey::Line(_) => KeyKind::Line,
+        SeriesKey::Labels(_) => KeyKind::Labels,
+        SeriesKey::DataPoint(_) => KeyKind::DataPoint,
+    }
 }
 
 #[cfg(test)]
@@ -253,13 +269,15 @@ mod tests {
     fn the_same_bytes_are_another_key_in_another_protocol() {
         let mut known = KnownKeys::default();
         keep(&mut known, "m", "m", "");
-        assert_eq!(known.get(SeriesKey::Labels(b"m")), None);
-        let labels = KnownSeries {
-            source: "n",
-            metadata: "{}",
-        };
-        known.keep(SeriesKey::Labels(b"m"), labels);
-        assert_eq!(known.get(SeriesKey::Labels(b"m")), Some(labels));
+        for (other, source) in [(SeriesKey::Labels(b"m"), "n"), (SeriesKey::DataPoint(b"m"), "o")] {
+            assert_eq!(known.get(other), None);
+            let series = KnownSeries {
+                source,
+                metadata: "{}",
+            };
+            known.keep(other, series);
+            assert_eq!(known.get(other), Some(series));
+        }
         assert_eq!(get(&mut known, "m"), Some(("m".to_owned(), String::new())));
     }
 

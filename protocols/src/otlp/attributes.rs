@@ -7,6 +7,7 @@ use crate::json::{write_integer, write_number, write_string};
 use crate::metadata::{METADATA_BYTES_MAX, Metadata, write_member};
 use crate::names;
 use crate::refusal::Fault;
+use crate::sink::SeriesKey;
 use crate::wire::{self, Fields, Malformed, Wire};
 
 /// Arrays and maps of an attribute in each other.
@@ -25,9 +26,15 @@ pub(super) struct Attributes<'a> {
     built: Vec<Attribute<'a>>,
     /// Whether the metadata is that of `built` and the resource.
     is_built: bool,
-    /// Whether it is that of the sink's current series, of the source that is the metric.
-    pub(super) is_current: bool,
+    /// Those of the sink's current series.
+    current: Vec<Attribute<'a>>,
+    /// Whether that series is of the source that is the metric, and of the resource.
+    is_current: bool,
     keys: Vec<&'a [u8]>,
+    /// The key of a series: name and resource, then attributes.
+    key: Vec<u8>,
+    /// Where the attributes begin in it.
+    key_begin: usize,
 }
 
 impl<'a> Attributes<'a> {
@@ -37,9 +44,47 @@ impl<'a> Attributes<'a> {
         self.is_built = false;
     }
 
+    /// Begins the data points of a metric.
+    pub(super) fn begin_metric(&mut self, name: &str) {
+        self.is_current = false;
+        self.key.clear();
+        put_part(name.as_bytes(), &mut self.key);
+        put_part(&self.resource.json, &mut self.key);
+        self.key_begin = self.key.len();
+    }
+
     /// Begins a data point.
     pub(super) fn begin(&mut self) {
         self.point.clear();
+    }
+
+    /// The key of the data point's series; `None` if all data points of the resource are refused.
+    pub(super) fn key(&mut self) -> Option<SeriesKey<'_>> {
+        if self.resource.refusal.is_some() {
+            return None;
+        }
+        self.key.truncate(self.key_begin);
+        for (name, value) in &self.point {
+            put_part(name, &mut self.key);
+            put_part(value, &mut self.key);
+        }
+        Some(SeriesKey::DataPoint(&self.key))
+    }
+
+    /// Whether the data point belongs to the sink's current series.
+    pub(super) fn are_current(&self) -> bool {
+        self.is_current && self.point == self.current
+    }
+
+    /// The sink's current series is that of the data point.
+    pub(super) fn set_current(&mut self) {
+        self.current.clone_from(&self.point);
+        self.is_current = true;
+    }
+
+    /// The sink's current series is another.
+    pub(super) fn unset_current(&mut self) {
+        self.is_current = false;
     }
 
     /// Adds a field `attributes` of the data point.
@@ -61,7 +106,7 @@ impl<'a> Attributes<'a> {
         if self.is_built && self.point == self.built {
             return Ok(());
         }
-        (self.is_built, self.is_current) = (false, false);
+        self.is_built = false;
         if let Some(refusal) = self.resource.refusal {
             return Err(refusal.into());
         }
@@ -86,6 +131,12 @@ impl<'a> Attributes<'a> {
         self.is_built = true;
         Ok(())
     }
+}
+
+/// Appends a part of a key behind its length, so that different parts make different keys.
+fn put_part(part: &[u8], key: &mut Vec<u8>) {
+    key.extend_from_slice(&part.len().to_le_bytes());
+    key.extend_from_slice(part);
 }
 
 /// The attributes of a resource that become metadata.

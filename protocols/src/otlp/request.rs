@@ -149,7 +149,7 @@ impl<'a> Metric<'a> {
 impl<'a, S: Sink> Writer<'a, '_, S> {
     fn metric(&mut self, fields: Fields<'a>) -> Result<(), Malformed> {
         let metric = Metric::read(fields)?;
-        self.attributes.is_current = false;
+        self.attributes.begin_metric(metric.name);
         let before = self.number;
         let kind = match metric.data {
             Data::None => Kind::Unknown,
@@ -231,13 +231,25 @@ impl<'a, S: Sink> Writer<'a, '_, S> {
         timestamp_ns: i64,
         fields: &[Field<'_>],
     ) -> Result<(), Fault<'a>> {
-        self.attributes.build(&mut self.metadata)?;
-        if !self.attributes.is_current {
-            let metadata = self.metadata.closed().map_err(|_| Malformed::NotUtf8)?;
-            self.sink.series(name, metadata);
-            self.attributes.is_current = true;
+        if !self.attributes.are_current() {
+            self.begin_series(name)?;
         }
         self.sink.point(sample, timestamp_ns, fields);
+        Ok(())
+    }
+
+    /// Names the data point's series to the sink, unless the sink remembers it.
+    fn begin_series(&mut self, name: &str) -> Result<(), Fault<'a>> {
+        let is_recalled = self.attributes.key().is_some_and(|key| self.sink.recall(key));
+        if !is_recalled {
+            self.attributes.build(&mut self.metadata)?;
+            let metadata = self.metadata.closed().map_err(|_| Malformed::NotUtf8)?;
+            self.sink.series(name, metadata);
+            if let Some(key) = self.attributes.key() {
+                self.sink.remember(key);
+            }
+        }
+        self.attributes.set_current();
         Ok(())
     }
 
@@ -262,7 +274,7 @@ impl<'a, S: Sink> Writer<'a, '_, S> {
             true => write_number(number, &mut self.value),
             false => self.value.extend_from_slice(b"+Inf"),
         }
-        self.attributes.is_current = false;
+        self.attributes.unset_current();
         let (sink, derived) = (&mut *self.sink, &self.derived);
         self.metadata
             .with_label(label, &self.value, |metadata| sink.series(derived, metadata))?;

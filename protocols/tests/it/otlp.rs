@@ -254,6 +254,7 @@ fn request(random: &mut fastrand::Rng) -> (ExportMetricsServiceRequest, Vec<Stri
 #[test]
 fn random_metrics_are_read_from_protobuf_and_json_as_they_were_written() {
     let mut random = random();
+    let mut remembering = Recorder::remembering();
     for _ in 0..300 {
         let (request, expected) = request(&mut random);
         for (body, encoding) in [
@@ -265,6 +266,11 @@ fn random_metrics_are_read_from_protobuf_and_json_as_they_were_written() {
             otlp::parse(message, &mut recorder).unwrap();
             recorder.events.retain(|event| !event.starts_with("family "));
             assert_eq!(recorder.events, expected, "{encoding:?}");
+            otlp::parse(message, &mut remembering).unwrap();
+            let mut events = std::mem::take(&mut remembering.events);
+            events.retain(|event| !event.starts_with("family "));
+            assert_eq!(events, expected, "{encoding:?}, remembered");
         }
     }
+    assert!(remembering.recalled > 300, "{} recalled", remembering.recalled);
 }

@@ -11,7 +11,7 @@ mod credential;
 mod description;
 mod params;
 
-use actix_web::guard::{Any, Get, Head};
+use actix_web::guard::fn_guard;
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::{self, Data, Payload};
 use actix_web::{HttpRequest, Route};
@@ -243,10 +243,11 @@ impl Endpoint {
     pub fn route(self) -> Route {
         let success = (self.success.0, self.least_role);
         let route = (self.make_route)(success, self.errors, self.forwarding);
-        match self.method {
-            Method::GET => route.guard(Any(Get()).or(Head())),
-            method => route.method(method),
-        }
+        // The guards of the library also note each method for its own answer to a wrong one, which is never sent here.
+        let takes = move |sent: &Method| {
+            *sent == self.method || (self.method == Method::GET && *sent == Method::HEAD)
+        };
+        route.guard(fn_guard(move |context| takes(&context.head().method)))
     }
 }
 

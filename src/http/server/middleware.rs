@@ -130,8 +130,10 @@ impl Record {
 /// Sets the answer's request id, and the body of an error.
 fn finish(mut answer: ServiceResponse<BoxBody>, record: &Record) -> ServiceResponse<BoxBody> {
     let status = answer.status();
-    let written = answer.headers().contains_key(header::CONTENT_TYPE) && answer.response().error().is_none();
-    if !(status.is_client_error() || status.is_server_error()) || written {
+    let is_error = status.is_client_error() || status.is_server_error();
+    let is_written =
+        || answer.headers().contains_key(header::CONTENT_TYPE) && answer.response().error().is_none();
+    if !is_error || is_written() {
         record.id.write(answer.headers_mut());
         return answer;
     }

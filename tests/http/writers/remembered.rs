@@ -10,8 +10,10 @@ use crate::support::given::Bucket;
 
 const AT_MS: i64 = 1_700_000_000_000;
 const HOSTS: usize = 3;
+/// Of line protocol, of remote write and of OTLP.
+const SOURCES: [&str; 3] = ["line", "sample", "gauge"];
 
-/// Sends a value of each host in both protocols, at that second.
+/// Sends a value of each host in all protocols, at that second.
 #[track_caller]
 fn write(bucket: &Bucket, second: usize) {
     let at_ms = AT_MS + second as i64 * 1_000;
@@ -29,6 +31,18 @@ fn write(bucket: &Bucket, second: usize) {
     });
     let answer = send(bucket, V1, &series.collect::<Vec<_>>().concat());
     assert_eq!(answer.status, 204, "{answer}");
+    let points = (0..HOSTS).map(|host| {
+        let attribute = |key, value: String| json!({"key": key, "value": {"stringValue": value}});
+        json!({
+            "timeUnixNano": format!("{at_ms}000000"), "asDouble": second,
+            "attributes": [attribute("host", host.to_string()), attribute("core", "0".to_owned())],
+        })
+    });
+    let gauge = json!({"name": "gauge", "gauge": {"dataPoints": points.collect::<Vec<_>>()}});
+    let body = json!({"resourceMetrics": [{"scopeMetrics": [{"metrics": [gauge]}]}]}).to_string();
+    let as_json = &[("Content-Type", "application/json")];
+    let answer = post(bucket, "/v1/metrics", as_json, body.as_bytes());
+    assert_eq!(answer.status, 200, "{answer}");
 }
 
 /// Asserts that a source has the values of these seconds, each of every host, and as many series as that.
@@ -64,7 +78,7 @@ fn a_remembered_series_is_that_of_the_bucket_and_of_the_source_as_it_is_now() {
     let (_server, account, first) = bucket();
     let second = account.bucket_with(&json!({"name": "second", "retentionDays": 36500}));
     // Here, hosts are no dimension.
-    for name in ["line", "sample"] {
+    for name in SOURCES {
         second.source_with(&json!({
             "name": name, "schema": {"value": {"type": "number"}}, "dimensions": ["core"],
         }));
@@ -86,7 +100,8 @@ fn a_remembered_series_is_that_of_the_bucket_and_of_the_source_as_it_is_now() {
     }
     assert_has(&third, "line", &[20, 21, 22, 23], HOSTS);
     assert_has(&third, "sample", &[21, 22, 23], HOSTS);
-    for name in ["line", "sample"] {
+    assert_has(&third, "gauge", &[21, 22, 23], HOSTS);
+    for name in SOURCES {
         assert_has(&first, name, &[0, 1, 2], HOSTS);
         let rows = rows_of(&second, name);
         assert_eq!(rows.len(), 3 * HOSTS, "each host's values, in one series");
@@ -100,13 +115,13 @@ fn a_remembered_series_is_that_of_the_bucket_and_of_the_source_as_it_is_now() {
         assert_eq!(grouped.status, 400, "no dimension of this bucket: {grouped}");
     }
     // A source that is deleted is created again by the next points, with none of its old ones.
-    for name in ["line", "sample"] {
+    for name in SOURCES {
         let id = source(&first, name).unwrap()["_id"].as_str().unwrap().to_owned();
         let answer = first.call("DELETE", &format!("/sources/{id}"), &Value::Null);
         assert_eq!(answer.status, 200, "{answer}");
     }
     write(&first, 3);
-    for name in ["line", "sample"] {
+    for name in SOURCES {
         assert_has(&first, name, &[3], HOSTS);
     }
     // One whose name was changed is another: the next points have the old name.
@@ -120,4 +135,5 @@ fn a_remembered_series_is_that_of_the_bucket_and_of_the_source_as_it_is_now() {
     assert_has(&first, "renamed", &[3], HOSTS);
     assert_has(&first, "line", &[4], HOSTS);
     assert_has(&first, "sample", &[3, 4], HOSTS);
+    assert_has(&first, "gauge", &[3, 4], HOSTS);
 }

@@ -9,10 +9,17 @@ use super::{Encoding, message, parse};
 use crate::Unreadable;
 use crate::recorder::Recorder;
 
+/// Reads a body. A sink that remembers series is given the same, the first time and when it recalls them.
 fn read(json: &str) -> Result<Recorder, Unreadable> {
     let (mut recorder, mut buffer) = (Recorder::default(), Vec::new());
     let message = message(json.as_bytes(), Encoding::Json, &mut buffer)?;
-    parse(message, &mut recorder).map(|()| recorder)
+    parse(message, &mut recorder)?;
+    let mut remembering = Recorder::remembering();
+    for _ in 0..2 {
+        parse(message, &mut remembering)?;
+        assert_eq!(std::mem::take(&mut remembering.events), recorder.events, "{json}");
+    }
+    Ok(recorder)
 }
 
 /// A request of one resource with these attributes and metrics.

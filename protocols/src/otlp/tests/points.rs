@@ -2,7 +2,8 @@
 
 use super::{check, check_refused, events, gauge, read, request, text};
 use crate::METADATA_BYTES_MAX;
-use crate::otlp::{Encoding, entry_names, message};
+use crate::otlp::{Encoding, entry_names, message, parse};
+use crate::recorder::Recorder;
 
 #[test]
 fn gauges_and_sums_have_the_field_value() {
@@ -271,4 +272,62 @@ fn attributes_longer_than_metadata_may_be_are_refused() {
         &gauge(r#"{"timeUnixNano":"1","asInt":"1"}"#),
     );
     assert!(read(&json).unwrap().events[0].contains("longer than 16384 bytes"));
+}
+
+#[test]
+fn a_series_is_recalled_by_its_metric_its_resource_and_its_attributes() {
+    let point = |time: u32, attributes: &str| {
+        format!(r#"{{"timeUnixNano":"{time}","asInt":"1","attributes":[{attributes}]}}"#)
+    };
+    let metric =
+        |name: &str, points: &str| format!(r#"{{"name":"{name}","gauge":{{"dataPoints":[{points}]}}}}"#);
+    let of_service = |service: &str, metrics: &str| request(&text("service.name", service), metrics);
+    let mut sink = Recorder::remembering();
+    let mut recalled = |body: &str| {
+        let (before, mut buffer) = (sink.recalled, Vec::new());
+        parse(
+            message(body.as_bytes(), Encoding::Json, &mut buffer).unwrap(),
+            &mut sink,
+        )
+        .unwrap();
+        sink.events.retain(|event| !event.starts_with("family "));
+        (sink.recalled - before, std::mem::take(&mut sink.events))
+    };
+    let both = [point(1, &text("a", "x")), point(2, &text("a", "y"))].join(",");
+    let first = [
+        r#"0 g{"service.name":"s","a":"x"} 1 value=1"#,
+        r#"0 g{"service.name":"s","a":"y"} 2 value=1"#,
+    ];
+    let body = of_service("s", &metric("g", &both));
+    assert_eq!(recalled(&body), (0, first.map(str::to_owned).to_vec()));
+    assert_eq!(recalled(&body), (2, first.map(str::to_owned).to_vec()));
+    // Points of one series behind each other ask once.
+    let again = [point(3, &text("a", "x")), point(4, &text("a", "x"))].join(",");
+    assert_eq!(recalled(&of_service("s", &metric("g", &again))).0, 1);
+    for (other, event) in [
+        (
+            of_service("t", &metric("g", &point(1, &text("a", "x")))),
+            r#"0 g{"service.name":"t","a":"x"} 1 value=1"#,
+        ),
+        (
+            of_service("s", &metric("h", &point(1, &text("a", "x")))),
+            r#"0 h{"service.name":"s","a":"x"} 1 value=1"#,
+        ),
+        (
+            of_service("s", &metric("g", &point(1, &text("ax", "")))),
+            r#"0 g{"service.name":"s","ax":""} 1 value=1"#,
+        ),
+        (
+            of_service("s", &metric("g", &point(1, ""))),
+            r#"0 g{"service.name":"s"} 1 value=1"#,
+        ),
+    ] {
+        assert_eq!(recalled(&other), (0, vec![event.to_owned()]));
+        assert_eq!(recalled(&other).0, 1);
+    }
+    // A resource that is refused is refused though the series are known: a key of it is twice in these.
+    let twice = [text("service.name", "s"), text("service.name", "s")].join(",");
+    let (count, events) = recalled(&request(&twice, &metric("g", &both)));
+    assert_eq!(count, 0);
+    assert!(events.iter().all(|event| event.contains("refused")), "{events:?}");
 }
