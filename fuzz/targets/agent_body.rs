@@ -145,10 +145,16 @@ struct Events {
     known: HashMap<Vec<u8>, String>,
 }
 
+/// All keys of a body are of one kind.
+fn bytes_of(key: SeriesKey<'_>) -> &[u8] {
+    match key {
+        SeriesKey::Line(bytes) | SeriesKey::Labels(bytes) | SeriesKey::DataPoint(bytes) => bytes,
+    }
+}
+
 impl Sink for Events {
     fn recall(&mut self, key: SeriesKey<'_>) -> bool {
-        let (SeriesKey::Line(bytes) | SeriesKey::Labels(bytes)) = key;
-        let known = self.known.get(bytes);
+        let known = self.known.get(bytes_of(key));
         known.is_some_and(|series| {
             self.series.clone_from(series);
             true
@@ -156,8 +162,7 @@ impl Sink for Events {
     }
 
     fn remember(&mut self, key: SeriesKey<'_>) {
-        let (SeriesKey::Line(bytes) | SeriesKey::Labels(bytes)) = key;
-        let before = self.known.insert(bytes.to_vec(), self.series.clone());
+        let before = self.known.insert(bytes_of(key).to_vec(), self.series.clone());
         assert_eq!(before, None, "what is remembered is recalled");
     }
 

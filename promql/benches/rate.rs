@@ -57,7 +57,7 @@ fn answer(storage: &MemoryStorage) -> Vec<u8> {
         .range(storage, START_MS, START_MS + LENGTH_MS, STEP_MS, limits)
         .unwrap();
     let mut body = Vec::new();
-    json::write_success(&value, &mut body);
+    json::write_success(&value, usize::MAX, &mut body);
     body
 }
 

@@ -4,8 +4,11 @@ use crate::error::Error;
 use crate::labels::Labels;
 use crate::value::{Point, Value};
 
-/// Writes the member `data` of an answer: `{"resultType":"matrix","result":[…]}`.
-pub fn write_value(value: &Value, out: &mut Vec<u8>) {
+/// The member of an answer that has fewer entries than were found, as Prometheus words it.
+pub const TRUNCATED: &[u8] = br#","warnings":["results truncated due to limit"]"#;
+
+/// Writes the member `data` of an answer: `{"resultType":"matrix","result":[…]}`, with at most so many series.
+pub fn write_value(value: &Value, series_max: usize, out: &mut Vec<u8>) {
     match value {
         Value::Scalar(point) => {
             out.extend_from_slice(br#"{"resultType":"scalar","result":["#);
@@ -23,7 +26,7 @@ pub fn write_value(value: &Value, out: &mut Vec<u8>) {
         }
         Value::Vector(samples) => {
             out.extend_from_slice(br#"{"resultType":"vector","result":"#);
-            write_list(samples, out, |sample, out| {
+            write_list(&samples[..samples.len().min(series_max)], out, |sample, out| {
                 out.extend_from_slice(br#"{"metric":"#);
                 write_labels(&sample.labels, out);
                 out.extend_from_slice(br#","value":"#);
@@ -33,7 +36,7 @@ pub fn write_value(value: &Value, out: &mut Vec<u8>) {
         }
         Value::Matrix(series) => {
             out.extend_from_slice(br#"{"resultType":"matrix","result":"#);
-            write_list(series, out, |series, out| {
+            write_list(&series[..series.len().min(series_max)], out, |series, out| {
                 out.extend_from_slice(br#"{"metric":"#);
                 write_labels(&series.labels, out);
                 out.extend_from_slice(br#","values":"#);
@@ -45,10 +48,19 @@ pub fn write_value(value: &Value, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// Writes a successful answer: `{"status":"success","data":…}`.
-pub fn write_success(value: &Value, out: &mut Vec<u8>) {
+/// Writes a successful answer with at most `series_max` series: `{"status":"success","data":…}`. If there are more, a warning
+/// says so.
+pub fn write_success(value: &Value, series_max: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(br#"{"status":"success","data":"#);
-    write_value(value, out);
+    write_value(value, series_max, out);
+    let series = match value {
+        Value::Vector(samples) => samples.len(),
+        Value::Matrix(series) => series.len(),
+        Value::Scalar(_) | Value::String { .. } => 0,
+    };
+    if series > series_max {
+        out.extend_from_slice(TRUNCATED);
+    }
     out.push(b'}');
 }
 
@@ -220,7 +232,7 @@ mod tests {
 
     fn written(value: &Value) -> String {
         let mut out = Vec::new();
-        write_value(value, &mut out);
+        write_value(value, usize::MAX, &mut out);
         String::from_utf8(out).unwrap()
     }
 

@@ -151,6 +151,14 @@ impl Guard {
     }
 }
 
+/// Checks a URL by itself, without a look at where it leads.
+///
+/// # Errors
+/// Describes what to change.
+pub fn check_form(text: &str) -> Result<(), String> {
+    parse(text).map(drop)
+}
+
 fn parse(text: &str) -> Result<CheckedUrl, String> {
     if text.len() > URL_BYTES_MAX {
         return Err(format!("must be at most {URL_BYTES_MAX} bytes long"));

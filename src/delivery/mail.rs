@@ -49,7 +49,7 @@ pub fn recipients(url: &str) -> Result<Vec<Address>, String> {
             .to_owned()
     };
     let addresses = url.strip_prefix(MAILTO).ok_or_else(expected)?;
-    if addresses.contains(['?', '%']) {
+    if addresses.contains(['?', '%', '#']) {
         return Err(expected());
     }
     let parsed = addresses.split(',').map(|address| address.parse::<Address>());
@@ -194,6 +194,7 @@ mod tests {
             "mailto:a",
             "mailto:a@example.com,",
             "mailto:a@example.com?subject=x",
+            "mailto:a@example.com#x",
             "mailto:a%40example.com",
             "mailto:a@example.com, b@example.com",
             "mailto:a@example.com\r\nBcc: b@example.com",

@@ -129,12 +129,26 @@ enum Presented<'a> {
     Nothing,
 }
 
+/// Checks that there are not two credentials at once, on a route that needs none.
+///
+/// # Errors
+/// 400 if there are.
+pub fn check_one_credential(request: &HttpRequest) -> Result<(), ServiceError> {
+    let headers = request.headers();
+    match headers.contains_key(&API_KEY) && headers.contains_key(AUTHORIZATION) {
+        true => Err(two_credentials()),
+        false => Ok(()),
+    }
+}
+
+fn two_credentials() -> ServiceError {
+    ServiceError::validation("X-API-Key and Authorization were both sent; send one of them")
+}
+
 fn presented(request: &HttpRequest, schemes: Schemes) -> Result<Presented<'_>, ServiceError> {
     let headers = request.headers();
     match (headers.get(&API_KEY), headers.get(AUTHORIZATION)) {
-        (Some(_), Some(_)) => Err(ServiceError::validation(
-            "X-API-Key and Authorization were both sent; send one of them",
-        )),
+        (Some(_), Some(_)) => Err(two_credentials()),
         (Some(key), None) => Ok(Presented::Key(key.as_bytes().trim_ascii().into())),
         (None, Some(authorization)) => {
             let words = authorization.to_str().ok();

@@ -8,7 +8,7 @@ use actix_web::web::{self, ServiceConfig};
 use actix_web::{HttpResponse, Resource, Scope};
 
 use super::docs;
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, ErrorMembers};
 use super::resources::{
     accounts, alert_history, alerts, analytics, annotations, audit, backtest, boards, buckets, changes,
     cluster, dashboard, data, data_deletion, dimensions, evaluations, export, health, imports, invitations,
@@ -240,10 +240,15 @@ fn resource(path: &str, endpoints: Vec<Endpoint>) -> Resource {
         })
         .collect();
     let allow = methods.join(", ");
+    // All endpoints of a path have the same.
+    let errors = endpoints.first().map(|endpoint| endpoint.errors);
     let refuse = move || {
-        let refusal = HttpResponse::MethodNotAllowed()
+        let mut refusal = HttpResponse::MethodNotAllowed()
             .insert_header((header::ALLOW, allow.as_str()))
             .finish();
+        if let Some(errors) = errors {
+            refusal.extensions_mut().insert::<ErrorMembers>(errors);
+        }
         async { refusal }
     };
     let routes = endpoints.into_iter().map(Endpoint::route);

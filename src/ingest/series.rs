@@ -342,8 +342,9 @@ fn read_labels(metadata: &str, dimensions: &Dimensions, labels: &mut LabelsWrite
                 let number = scan.number()?;
                 let text = scan.slice(start, scan.at());
                 match number_label(text, number.value, &mut number_text) {
-                    Some(text) if text.len() <= DIMENSION_VALUE_BYTES_MAX => labels.push(&name, text),
-                    _ => labels.remove(&name),
+                    // Of any length that metadata may have.
+                    Some(text) => labels.push(&name, text),
+                    None => labels.remove(&name),
                 }
             }
             Kind::Null | Kind::Array | Kind::Object => {

@@ -46,6 +46,9 @@ fn one_number_has_one_text_and_long_ids_stay_apart() {
     ] {
         assert_eq!(text_of(number), text, "{number}");
     }
+    // Of any length, unlike strings.
+    let long = "7".repeat(2_000);
+    assert_eq!(text_of(&long), long);
 }
 
 #[test]

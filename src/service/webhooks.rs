@@ -10,7 +10,7 @@ use crate::catalog::{
     text_bytes,
 };
 pub use crate::delivery::check_secret;
-use crate::delivery::{MAILTO, delivery_to, generate_secret, recipients, test_data};
+use crate::delivery::{MAILTO, check_form, delivery_to, generate_secret, recipients, test_data};
 use crate::error::{Detail, ServiceError};
 use crate::ids::ObjectId;
 
@@ -20,6 +20,17 @@ use crate::ids::ObjectId;
 /// 500 if the operating system provides no random bytes.
 pub fn secret_or_generated(secret: Option<Secret>) -> Result<Secret, ServiceError> {
     Ok(secret.map_or_else(generate_secret, Ok)?)
+}
+
+/// Checks what of the URL of a receiver can be checked by itself.
+///
+/// # Errors
+/// Says what is wrong with it.
+pub fn check_receiver(url: &str) -> Result<(), String> {
+    match url.starts_with(MAILTO) {
+        true => recipients(url).map(drop),
+        false => check_form(url),
+    }
 }
 
 /// Checks that mail goes to addresses, and everything else to none.

@@ -162,7 +162,13 @@ fn each_way_to_ask_has_the_same_answer() {
             .key(&account.admin)
             .header("Content-Type", "application/x-www-form-urlencoded")
             .bytes(parameters.as_bytes());
-        for (way, request) in [("GET", got), ("POST", form)] {
+        let whole = bucket
+            .client
+            .post(&path)
+            .key(&account.admin)
+            .header("Content-Type", "application/x-www-form-urlencoded")
+            .bytes(format!("{parameters}{named}").as_bytes());
+        for (way, request) in [("GET", got), ("POST", form), ("all by form", whole)] {
             let answered = request
                 .send()
                 .expect(200, "contract 16: GET and POST, the bucket in the path or named");
@@ -183,6 +189,39 @@ fn each_way_to_ask_has_the_same_answer() {
         .key(&account.admin)
         .send()
         .expect(404, "small print N1: 404 is the house's");
+}
+
+#[test]
+fn an_answer_has_as_many_series_as_its_limit_and_says_so() {
+    let (_server, _account, bucket) = scene::bucket();
+    counters(&bucket);
+    let [start, end] = [START, START + 600].map(|at| at.to_string());
+    let truncated = json!(["results truncated due to limit"]);
+    for (limit, count, warnings) in [
+        ("1", 1, &truncated),
+        ("2", 2, &Value::Null),
+        ("0", 2, &Value::Null),
+    ] {
+        for (route, times) in [
+            ("query", vec![("time", end.as_str())]),
+            (
+                "query_range",
+                vec![("start", start.as_str()), ("end", end.as_str()), ("step", "60")],
+            ),
+        ] {
+            let asked = [times, vec![("query", "http_requests"), ("limit", limit)]].concat();
+            let answered = ask(&bucket, route, &asked).expect(200, "contract 16: Prometheus's own answer");
+            let result = answered["data"]["result"].as_array().unwrap();
+            assert_eq!(
+                (result.len(), &answered["warnings"]),
+                (count, warnings),
+                "{route} {limit}"
+            );
+            assert_eq!(result[0]["metric"]["host"], "a");
+        }
+    }
+    let sum = ask(&bucket, "query", &[("query", "1"), ("limit", "1")]);
+    assert_eq!(sum.json()["warnings"], Value::Null, "a number is no series");
 }
 
 #[test]

@@ -160,7 +160,7 @@ impl Asking {
     pub fn here(&self, storage: &MemoryStorage) -> Value {
         let mut body = Vec::new();
         match self.evaluated(storage) {
-            Ok(value) => json::write_success(&value, &mut body),
+            Ok(value) => json::write_success(&value, usize::MAX, &mut body),
             Err(error) => json::write_error(&error, &mut body),
         }
         serde_json::from_slice(&body).unwrap()

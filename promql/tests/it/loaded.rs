@@ -73,6 +73,6 @@ fn short(value: &Value) -> String {
 /// The JSON of an answer.
 pub fn written(value: &Value) -> String {
     let mut body = Vec::new();
-    json::write_value(value, &mut body);
+    json::write_value(value, usize::MAX, &mut body);
     String::from_utf8(body).unwrap()
 }

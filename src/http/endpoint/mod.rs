@@ -20,7 +20,8 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use crate::catalog::Role;
-use crate::error::{ErrorExtra, ErrorKind, ServiceError};
+use crate::error::{ErrorExtra, ErrorKind, SamplesWritten, ServiceError};
+use crate::http::auth::check_one_credential;
 use crate::http::forward::{Forwarded, Forwarding, forward};
 use crate::service::{Location, Node};
 use description::{Describe, path_parameters};
@@ -63,12 +64,12 @@ pub struct Endpoint {
     headers: Map<String, Value>,
     make_route: Box<dyn FnOnce(Success, ErrorMembers, Forwarding) -> Route>,
     /// Adds what the errors of this route have beside those of others.
-    errors: ErrorMembers,
+    pub errors: ErrorMembers,
     forwarding: Forwarding,
 }
 
 /// Adds members to an error.
-type ErrorMembers = fn(ServiceError) -> ServiceError;
+pub type ErrorMembers = fn(ServiceError) -> ServiceError;
 
 /// The status of a success, and the role that a person needs.
 type Success = (StatusCode, Role);
@@ -115,6 +116,9 @@ impl Endpoint {
             web::route().to(move |request: HttpRequest, payload: Payload, node: Data<Node>| {
                 let handler = handler.clone();
                 let answer = async move {
+                    if !C::IS_NEEDED {
+                        check_one_credential(&request)?;
+                    }
                     let mut arrived = Arrived::new(request, payload);
                     let (scope, arrived) = loop {
                         match C::locate(arrived, &node).await? {
@@ -213,6 +217,18 @@ impl Endpoint {
                 _ => "invalid",
             };
             error.with_extra(Some(ErrorExtra::Code(code)))
+        };
+        self
+    }
+
+    /// Adds to every 400 how many samples were written: none, unless the handler says how many.
+    #[must_use]
+    pub fn errors_with_counts(mut self) -> Self {
+        self.errors = |error| match (error.kind, &error.extra) {
+            (ErrorKind::Validation, None) => {
+                error.with_extra(Some(ErrorExtra::SamplesWritten(SamplesWritten::default())))
+            }
+            _ => error,
         };
         self
     }

@@ -6,12 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use actix_web::HttpResponse;
-use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CONTENT_TYPE, HeaderValue};
 use actix_web::web::Data;
 
 use crate::error::ServiceError;
 use crate::extents::ExtentStats;
 use crate::http::endpoint::{Anyone, Call, Endpoint, get};
+use crate::http::respond;
 use crate::http::server::body_budget::BodyBudget;
 use crate::http::server::middleware::Shared;
 use crate::http::server::process;
@@ -65,10 +67,11 @@ async fn expose(call: Call<Anyone>) -> Result<HttpResponse, ServiceError> {
     if let Some(cluster) = call.service.cluster() {
         write_cluster(&cluster.table.figures(), &mut text);
     }
-    let mut response = HttpResponse::Ok();
-    response.insert_header((CONTENT_TYPE, Exposition::CONTENT_TYPE));
-    response.insert_header((CACHE_CONTROL, "no-store"));
-    Ok(response.body(text.finish()))
+    let encoded = respond::encode(respond::coding_of(request), text.finish())?;
+    let mut response = respond::respond_encoded(StatusCode::OK, encoded);
+    let content_type = HeaderValue::from_static(Exposition::CONTENT_TYPE);
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
+    Ok(response)
 }
 
 fn write(figures: &Figures, text: &mut Exposition) {

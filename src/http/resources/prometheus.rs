@@ -8,7 +8,7 @@ use std::time::Duration;
 use actix_web::http::StatusCode;
 use actix_web::web::{Bytes, Payload};
 use actix_web::{HttpRequest, HttpResponse};
-use promql::json::{write_error, write_labels, write_success};
+use promql::json::{TRUNCATED, write_error, write_labels, write_success};
 use promql::{Error, Matcher, Options, Query, STEPS_MAX, TimeRange, params};
 use serde_json::{Value, json};
 
@@ -86,18 +86,22 @@ pub fn endpoints() -> Vec<Endpoint> {
 
 /// How a route finds its bucket.
 trait NamesBucket: Params + 'static {
-    fn name(&self) -> &BucketName;
+    fn name<const BY_FORM: bool>(&self, asked: &Asked<BY_FORM>) -> BucketName;
 }
 
 impl NamesBucket for BucketParam {
-    fn name(&self) -> &BucketName {
-        &self.0
+    /// The parameters of the form are before those of the query string, and these before the header.
+    fn name<const BY_FORM: bool>(&self, asked: &Asked<BY_FORM>) -> BucketName {
+        match asked.text("bucket").or_else(|| asked.text("db")) {
+            Some(named) if BY_FORM => BucketName(Some(named.to_owned())),
+            _ => self.0.clone(),
+        }
     }
 }
 
 impl NamesBucket for BucketInPath {
-    fn name(&self) -> &BucketName {
-        &self.0
+    fn name<const BY_FORM: bool>(&self, _: &Asked<BY_FORM>) -> BucketName {
+        self.0.clone()
     }
 }
 
@@ -209,7 +213,7 @@ async fn query<P: NamesBucket, const BY_FORM: bool>(
     call: Asking<P, BY_FORM>,
 ) -> Result<HttpResponse, ServiceError> {
     let now_ms = call.service.now_ns().div_euclid(1_000_000);
-    let name = call.params.name().clone();
+    let name = call.params.name(&call.body);
     answer(call, &name, |asked| {
         let at_ms = asked.read("time", params::time_ms)?.unwrap_or(now_ms);
         let query = asked.query()?;
@@ -221,7 +225,7 @@ async fn query<P: NamesBucket, const BY_FORM: bool>(
 async fn query_range<P: NamesBucket, const BY_FORM: bool>(
     call: Asking<P, BY_FORM>,
 ) -> Result<HttpResponse, ServiceError> {
-    let name = call.params.name().clone();
+    let name = call.params.name(&call.body);
     answer(call, &name, |asked| {
         let start_ms = asked.needed("start", params::time_ms)?;
         let end_ms = asked.needed("end", params::time_ms)?;
@@ -250,7 +254,7 @@ async fn query_range<P: NamesBucket, const BY_FORM: bool>(
 async fn labels<P: NamesBucket, const BY_FORM: bool>(
     call: Asking<P, BY_FORM>,
 ) -> Result<HttpResponse, ServiceError> {
-    let name = call.params.name().clone();
+    let name = call.params.name(&call.body);
     answer(call, &name, |asked| {
         Ok(Question::LabelNames {
             selectors: asked.selectors()?,
@@ -264,7 +268,7 @@ async fn label_values<P: NamesBucket, const BY_FORM: bool>(
     call: Call<AgentReader, (P, DimensionName), Asked<BY_FORM>>,
 ) -> Result<HttpResponse, ServiceError> {
     let (bucket, DimensionName(label)) = &call.params;
-    let (bucket, label) = (bucket.name().clone(), label.clone());
+    let (bucket, label) = (bucket.name(&call.body), label.clone());
     answer(call, &bucket, |asked| {
         Ok(Question::LabelValues {
             name: label,
@@ -278,7 +282,7 @@ async fn label_values<P: NamesBucket, const BY_FORM: bool>(
 async fn series<P: NamesBucket, const BY_FORM: bool>(
     call: Asking<P, BY_FORM>,
 ) -> Result<HttpResponse, ServiceError> {
-    let name = call.params.name().clone();
+    let name = call.params.name(&call.body);
     answer(call, &name, |asked| {
         let selectors = asked.selectors()?;
         if selectors.is_empty() {
@@ -297,7 +301,7 @@ async fn series<P: NamesBucket, const BY_FORM: bool>(
 async fn metadata<P: NamesBucket, const BY_FORM: bool>(
     call: Asking<P, BY_FORM>,
 ) -> Result<HttpResponse, ServiceError> {
-    let name = call.params.name().clone();
+    let name = call.params.name(&call.body);
     answer(call, &name, |asked| {
         Ok(Question::Metadata {
             metric: asked.text("metric").map(str::to_owned),
@@ -358,7 +362,7 @@ async fn answer<P: Params, const BY_FORM: bool>(
 fn written(found: &Found, limit: usize) -> Vec<u8> {
     let mut out = Vec::new();
     match found {
-        Found::Value(value) => write_success(value, &mut out),
+        Found::Value(value) => write_success(value, limit, &mut out),
         Found::Series(series) => write_entries(series.iter(), limit, &mut out, write_labels),
         Found::Texts(texts) => write_entries(texts.iter(), limit, &mut out, |text, out| {
             promql::json::write_string(text, out);
@@ -397,7 +401,7 @@ fn write_entries<T>(
     }
     out.push(b']');
     if is_truncated {
-        out.extend_from_slice(br#","warnings":["results truncated due to limit"]"#);
+        out.extend_from_slice(TRUNCATED);
     }
     out.push(b'}');
 }

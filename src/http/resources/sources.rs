@@ -2,11 +2,13 @@
 
 use actix_web::http::StatusCode;
 use serde::Serializer;
+use serde_json::Value;
 
 use super::dimension_filters::{DimensionsBody, DimensionsView};
 use super::views::{Many, NamedView, One, Resource, view};
 use crate::catalog::{
     Duplicates, Field, FieldType, Freshness, Schema, SchemaMode, Source, SourceSettings, SourceStatus,
+    json_number,
 };
 use crate::clock::SECOND_NS;
 use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Reader, Reply, Writer, delete, get, patch, post};
@@ -77,7 +79,8 @@ view! {
         /// Timestamp of the latest point.
         last_data_point: Option<Timestamp> = stats.bounds_ns.map(|(_, last_ns)| Timestamp(last_ns)),
         /// Mean interval between points, in seconds; null with fewer than two points.
-        average_interval_seconds: Option<f64> = average_interval_seconds(stats),
+        #[schema(value_type = Option<f64>)]
+        average_interval_seconds: Option<Value> = average_interval_seconds(stats).map(json_number),
         /// Number of series that have points; null for a source without dimensions.
         series_count: Option<u64> = is_split.then_some(found.series),
     }

@@ -3,6 +3,7 @@
 //! They take the key in the ways in which agents send it, and find their bucket by it or by name. Each protocol says in its
 //! own way which entries were refused; the others are durable when the answer is sent.
 
+use std::cell::Cell;
 use std::fmt::Write;
 
 use actix_web::HttpRequest;
@@ -50,7 +51,8 @@ pub fn endpoints() -> Vec<Endpoint> {
         post("/query", "createDatabase", create_database).of_types(&[JSON]),
         post("/api/v1/write", "remoteWrite", remote_write_samples)
             .status(StatusCode::NO_CONTENT)
-            .of_types(&[]),
+            .of_types(&[])
+            .errors_with_counts(),
         post("/v1/metrics", "writeMetrics", write_metrics).of_types(&[JSON, PROTOBUF]),
     ]
 }
@@ -200,25 +202,18 @@ impl RequestBody<ShardService> for Snappy {
 async fn remote_write_samples(
     call: Call<AgentWriter, BucketParam, Snappy>,
 ) -> Result<HttpResponse, ServiceError> {
-    let with_counts = |error: ServiceError, written: &Written| match error.kind {
-        ErrorKind::Validation => error.with_extra(Some(ErrorExtra::SamplesWritten(samples(written)))),
-        _ => error,
-    };
-    let nothing = |error| with_counts(error, &Written::default());
     let version = version_of(&call.request)?;
     let BucketParam(name) = &call.params;
-    let bucket = call.service.named_bucket(&call.caller, name).map_err(nothing)?;
+    let bucket = call.service.named_bucket(&call.caller, name)?;
     let Snappy(body) = &call.body;
     let mut buffer = Vec::new();
     let _share = body.hold_more(&call.request, body.len().saturating_mul(4))?;
-    let message = remote_write::decompress(body, BATCH_BODY_BYTES_MAX, &mut buffer);
-    let message = message.map_err(|error| nothing(error.into()))?;
+    let message = remote_write::decompress(body, BATCH_BODY_BYTES_MAX, &mut buffer)?;
     let parse = |sink: &mut EntrySink<'_>| Ok(remote_write::parse(message, version, sink)?);
     let written = call
         .service
         .write_entries(&call.caller, bucket, message.len(), parse)
-        .await;
-    let written = written.map_err(nothing)?;
+        .await?;
     if written.refused == 0 {
         let mut response = HttpResponse::NoContent().finish();
         write_samples_written(samples(&written), response.headers_mut());
@@ -226,7 +221,8 @@ async fn remote_write_samples(
     }
     let names = |entries: &[u32]| Ok(remote_write::entry_names(message, version, entries)?);
     let message = refusals(&written, "the other series are stored", names)?;
-    Err(with_counts(ServiceError::validation(message), &written))
+    let counts = ErrorExtra::SamplesWritten(samples(&written));
+    Err(ServiceError::validation(message).with_extra(Some(counts)))
 }
 
 fn samples(written: &Written) -> SamplesWritten {
@@ -275,11 +271,24 @@ async fn write_metrics(call: Call<AgentWriter, BucketParam, Metrics>) -> Result<
     let AgentBody(body) = &call.body;
     let mut buffer = Vec::new();
     let message = otlp::message(body, encoding, &mut buffer)?;
-    let parse = |sink: &mut EntrySink<'_>| Ok(otlp::parse(message, sink)?);
+    let unreadable = Cell::new(None);
+    let parse = |sink: &mut EntrySink<'_>| {
+        otlp::parse(message, sink).map_err(|error| {
+            unreadable.set(Some(error.to_string()));
+            error.into()
+        })
+    };
     let written = call
         .service
         .write_entries(&call.caller, bucket, body.len(), parse)
-        .await?;
+        .await;
+    if let (Encoding::Protobuf, Some(reason)) = (encoding, unreadable.take()) {
+        // The house's error is JSON, with the member that the message has in its JSON.
+        return Ok(HttpResponse::BadRequest()
+            .content_type(PROTOBUF)
+            .body(otlp::status(encoding, &reason)));
+    }
+    let written = written?;
     let names = |entries: &[u32]| Ok(otlp::entry_names(message, entries)?);
     let reasons = match written.refused {
         0 => String::new(),

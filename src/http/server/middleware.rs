@@ -24,6 +24,7 @@ use super::request_context::RequestContext;
 use super::request_id::RequestId;
 use super::request_metrics::RequestMetrics;
 use crate::error::{ErrorKind, ServiceError};
+use crate::http::endpoint::ErrorMembers;
 use crate::http::error::{Ended, error_response};
 
 /// `Retry-After` of a request that timed out: the server is slow, not down.
@@ -163,10 +164,14 @@ fn unwritten(answer: &ServiceResponse<BoxBody>) -> ServiceError {
         .headers()
         .get(header::ALLOW)
         .and_then(|allowed| allowed.to_str().ok());
-    match (allowed, answer.response().error()) {
+    let error = match (allowed, answer.response().error()) {
         (Some(allowed), _) => ServiceError::new(kind, format!("this route takes {allowed}")),
         (None, Some(error)) if kind == ErrorKind::Validation => ServiceError::new(kind, error.to_string()),
         (None, _) => ServiceError::new(kind, kind.status().1.to_lowercase()),
+    };
+    match answer.response().extensions().get::<ErrorMembers>() {
+        Some(add_members) => add_members(error),
+        None => error,
     }
 }
 

@@ -17,13 +17,13 @@ use std::fmt::Display;
 use serde_json::{Map, Value};
 
 use crate::error::{Detail, ServiceError};
-use crate::limits::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, OPEN_NAME_CHARS_MAX, URL_CHARS_MAX};
+use crate::limits::{DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, OPEN_NAME_CHARS_MAX};
 
 pub use list::{Given, List, Patch};
 pub use number::{Finite, Integer, Number};
 pub use rule::Rule;
 pub use schema::Fields;
-pub use text::{Email, Moment, NewPassword, Note, Secret, Text, Trimmed, email};
+pub use text::{Email, Moment, NewPassword, Note, Secret, Text, Trimmed, Url, email};
 pub use words::*;
 
 /// The name of a bucket or a key.
@@ -31,7 +31,6 @@ pub type Name = Trimmed<NAME_CHARS_MAX>;
 /// A name whose length the specification leaves open.
 pub type OpenName = Trimmed<OPEN_NAME_CHARS_MAX>;
 pub type Description = Text<DESCRIPTION_CHARS_MAX>;
-pub type Url = Trimmed<URL_CHARS_MAX>;
 
 /// A type that is parsed from JSON of a request.
 pub trait FromJson: Sized {

@@ -7,8 +7,10 @@ use utoipa::openapi::{KnownFormat, SchemaFormat};
 use super::{FromJson, Place, described};
 use crate::ids::ObjectId;
 use crate::ingest::timestamp;
-use crate::limits::{EMAIL_CHARS_MAX, PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN, SECRET_CHARS_MAX};
-use crate::service::webhooks::check_secret;
+use crate::limits::{
+    EMAIL_CHARS_MAX, PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN, SECRET_CHARS_MAX, URL_CHARS_MAX,
+};
+use crate::service::webhooks::{check_receiver, check_secret};
 use crate::timestamp::Timestamp;
 
 /// A character that is not white space as defined by Unicode.
@@ -42,6 +44,10 @@ pub struct NewPassword(pub String);
 #[derive(Debug)]
 pub struct Secret(pub String);
 
+/// The URL of a receiver of events. Whether its host may be called is said by the service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Url(pub String);
+
 /// Types that are parsed from the text of a string.
 macro_rules! from_text {
     ($($kind:ty $(where [const $bound:ident: usize])?, $parse:expr;)*) => {$(
@@ -66,6 +72,11 @@ from_text! {
         check_secret(&bounded(text, SECRET_CHARS_MAX)?)?;
         Ok::<_, String>(Self(text.to_owned()))
     };
+    Url, |text| {
+        let url = trimmed(text, URL_CHARS_MAX)?;
+        check_receiver(&url)?;
+        Ok::<_, String>(Self(url))
+    };
 }
 
 described!(Trimmed<MAX> where [const MAX: usize], format!("Name{MAX}"), text(1, MAX).pattern(Some(NOT_BLANK)));
@@ -83,6 +94,7 @@ described!(
     text(PASSWORD_CHARS_MIN, PASSWORD_CHARS_MAX)
 );
 described!(Secret, "Secret", text(1, SECRET_CHARS_MAX));
+described!(Url, "Url", text(1, URL_CHARS_MAX).pattern(Some(NOT_BLANK)));
 
 fn text(chars_min: usize, chars_max: usize) -> ObjectBuilder {
     ObjectBuilder::new()

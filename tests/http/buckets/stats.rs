@@ -53,6 +53,10 @@ fn stats_include_late_points() {
             timestamp(start),
             "contract 3: lastDataPoint"
         );
+        assert!(
+            shown["averageIntervalSeconds"].is_u64(),
+            "contract 1: an integral value is printed without .0: {shown}"
+        );
         let interval = shown["averageIntervalSeconds"].as_f64().unwrap_or(f64::NAN);
         assert!(
             (interval - 60.0).abs() < 1e-6,

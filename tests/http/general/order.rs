@@ -38,6 +38,29 @@ fn both_credentials_at_once_are_400_before_anything_else() {
     }
 }
 
+#[test]
+fn both_credentials_at_once_are_400_where_none_is_needed() {
+    let (_server, account, _) = scene::bucket();
+    for (method, path) in [
+        ("POST", "/api/auth/signup"),
+        ("POST", "/api/auth/login"),
+        ("GET", "/health"),
+        ("GET", "/api/docs"),
+        ("GET", "/metrics"),
+    ] {
+        let request = account.client.request(method, path);
+        let answer = request
+            .key(&account.admin)
+            .bearer(&account.token)
+            .body("{")
+            .send();
+        answer.refused(
+            400,
+            &format!("contract 10: both credentials at once ({method} {path})"),
+        );
+    }
+}
+
 /// 401 takes precedence over any fault of the body.
 #[test]
 fn a_missing_credential_is_401_before_the_body_is_checked() {

@@ -96,3 +96,34 @@ fn points_of_several_sources_are_not_mixed_up() {
         );
     }
 }
+
+/// Regression: rows with both were refused, and `{}` before a dimension became a text that is no JSON.
+#[test]
+fn columns_that_are_dimensions_join_the_metadata_of_an_export() {
+    let (_server, _, bucket) = bucket();
+    let rows = [
+        ("1", "", "x", json!({"room": "x"})),
+        ("2", r#"{"a":1}"#, "x", json!({"a": 1, "room": "x"})),
+        ("3", "{}", "x", json!({"room": "x"})),
+        ("4", r#"{"a":1}"#, "", json!({"a": 1})),
+    ];
+    for (columns, name) in [("metadata,room", "before"), ("room,metadata", "behind")] {
+        let mut file = format!("timestamp,dataSourceId,_id,n,{columns}\n");
+        for (second, metadata, room, _) in &rows {
+            let metadata = format!("\"{}\"", metadata.replace('"', "\"\""));
+            let metadata = if metadata == "\"\"" { "" } else { &metadata };
+            let (one, other) = match name {
+                "before" => (metadata, *room),
+                _ => (*room, metadata),
+            };
+            file.push_str(&format!("2023-11-14T22:13:2{second}Z,,,{second},{one},{other}\n"));
+        }
+        let parameters = format!("&source={name}&dimensions=room");
+        let answer = super::post(&bucket, CSV, &parameters, file.as_bytes());
+        assert_eq!(answer.status, 201, "small print M4: {answer}");
+        let found = super::rows_of(&bucket, name).into_iter();
+        let found: Vec<Value> = found.map(|(_, _, metadata)| metadata).collect();
+        let expected: Vec<&Value> = rows.iter().map(|(.., expected)| expected).collect();
+        assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{columns}");
+    }
+}

@@ -108,6 +108,27 @@ impl Metrics {
 }
 
 #[test]
+fn the_text_is_compressed_as_accepted() {
+    let server = scene::server();
+    for coding in ["gzip", "zstd"] {
+        let answer = server
+            .client
+            .get("/metrics")
+            .header("Accept-Encoding", coding)
+            .send();
+        assert_eq!(
+            (answer.status, answer.header("Content-Encoding")),
+            (200, Some(coding)),
+            "contract 1: answers are compressed when Accept-Encoding allows it"
+        );
+        assert_eq!(
+            answer.header("Content-Type"),
+            Some("text/plain; version=0.0.4; charset=utf-8")
+        );
+    }
+}
+
+#[test]
 fn requests_and_points_are_counted() {
     let (server, account, bucket) = scene::bucket();
     let source = bucket.source("gauge", &["level"]);

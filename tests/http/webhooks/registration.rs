@@ -346,3 +346,26 @@ fn webhooks_survive_every_kind_of_restart() {
     server.launch();
     assert_eq!(list(), before, "webhooks survive a stop");
 }
+
+#[test]
+fn the_form_of_a_url_is_a_fault_of_the_body_like_others() {
+    let (_server, account, bucket) = scene::bucket();
+    const TOGETHER: &str = "contract 1: all faults of one body together, before what it names";
+    let webhook = json!({"url": "ftp://x", "events": ["x"], "bucketId": UNKNOWN_ID});
+    assert_faults(&post(&account, &webhook), &["events/0", "url"], TOGETHER);
+    let webhook = json!({"url": "mailto:nobody", "events": ["alert.triggered"], "bucketId": UNKNOWN_ID});
+    assert_faults(&post(&account, &webhook), &["url"], TOGETHER);
+    let unknown = admin(
+        &account,
+        "PATCH",
+        &format!("/api/webhooks/{UNKNOWN_ID}"),
+        &json!({"url": "x"}),
+    );
+    assert_faults(&unknown, &["url"], TOGETHER);
+    let rule = json!({"name": "", "bucketId": bucket.id, "dataSourceId": UNKNOWN_ID, "condition": "v > 1", "webhookUrl": "x"});
+    assert_faults(
+        &admin(&account, "POST", "/api/alerts", &rule),
+        &["name", "webhookUrl"],
+        TOGETHER,
+    );
+}

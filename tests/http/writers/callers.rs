@@ -146,6 +146,29 @@ fn the_bucket_is_that_of_the_key_or_the_named_one() {
 }
 
 #[test]
+fn every_error_is_told_as_the_agents_of_its_route_read_it() {
+    let (_server, account, bucket) = bucket();
+    for path in ["/write", "/api/v2/write"] {
+        let wrong_method = bucket.client.get(path).key(&bucket.admin).send();
+        let body = wrong_method.expect(405, "contract 1: the route's method");
+        assert_eq!(body["code"], "invalid", "small print J1: every error has a code");
+        assert_eq!(body["error"], "Method Not Allowed");
+        assert_eq!(wrong_method.header("Allow"), Some("POST"));
+    }
+    let both = bucket
+        .client
+        .post("/api/v1/write")
+        .key(&bucket.admin)
+        .bearer(&account.token);
+    let answer = both.header("Content-Encoding", "snappy").send();
+    answer.expect(400, "contract 10: two credentials at once");
+    for what in ["Samples", "Histograms", "Exemplars"] {
+        let written = answer.header(&format!("X-Prometheus-Remote-Write-{what}-Written"));
+        assert_eq!(written, Some("0"), "small print K2: on every 400");
+    }
+}
+
+#[test]
 fn a_request_is_one_call_and_large_bodies_are_refused() {
     let (_server, account, bucket) = bucket();
     let calls = || {

@@ -86,6 +86,19 @@ fn refused_points_are_in_partial_success() {
     assert_eq!(rows_of(&bucket, "fine").len(), 1);
     let unreadable = post(&bucket, "/v1/metrics", JSON, b"{");
     unreadable.expect(400, "small print L1: unreadable");
+    let protobuf = &[("Content-Type", "application/x-protobuf")];
+    let unreadable = post(&bucket, "/v1/metrics", protobuf, b"\xff\xff");
+    assert_eq!(unreadable.status, 400, "small print L1: unreadable: {unreadable}");
+    assert_eq!(
+        unreadable.header("Content-Type"),
+        Some("application/x-protobuf"),
+        "small print L1: the request's type"
+    );
+    assert_eq!(
+        unreadable.body[0],
+        2 << 3 | 2,
+        "the message of a google.rpc.Status"
+    );
     let other = post(&bucket, "/v1/metrics", &[("Content-Type", "text/plain")], b"{}");
     other.expect(415, "small print L1: other types");
     let empty = post(
