@@ -3,7 +3,7 @@
 use super::json::{write_number, write_string};
 use crate::timestamp::format_timestamp_ns;
 
-/// Writes metadata.
+/// Writes metadata: an object, and members behind those that it has.
 #[derive(Default)]
 pub struct MetadataWriter(Vec<u8>);
 
@@ -30,7 +30,8 @@ impl MetadataWriter {
         let out = &mut self.0;
         match out.pop() {
             None => out.push(b'{'),
-            Some(_) => out.push(b','),
+            Some(_) if has_members(out) => out.push(b','),
+            Some(_) => {}
         }
         write_string(name, out);
         out.push(b':');
@@ -46,13 +47,16 @@ impl MetadataWriter {
         out.push(b'}');
     }
 
-    /// Sets the whole object, if there is no member yet. Returns whether it was.
-    pub fn set(&mut self, object: &str) -> bool {
-        let is_empty = self.0.is_empty();
-        if is_empty {
-            self.0.extend_from_slice(object.as_bytes());
+    /// Puts the members of a JSON object before those that were added.
+    pub fn add_object(&mut self, object: &str) {
+        let added = std::mem::replace(&mut self.0, object.as_bytes().to_vec());
+        if let Some(members) = added.strip_prefix(b"{") {
+            self.0.pop();
+            if has_members(&self.0) && members != b"}" {
+                self.0.push(b',');
+            }
+            self.0.extend_from_slice(members);
         }
-        is_empty
     }
 
     /// The object; empty without members.
@@ -60,6 +64,11 @@ impl MetadataWriter {
         // Everything that was added is UTF-8.
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
+}
+
+/// Whether an object without its last brace has a member.
+fn has_members(open: &[u8]) -> bool {
+    !open[1..].trim_ascii().is_empty()
 }
 
 #[cfg(test)]
@@ -79,9 +88,30 @@ mod tests {
         let expected =
             r#"{"a\"b":"x}","n":1.50,"d":2,"i":9223372036854775807,"b":false,"t":"1970-01-01T00:00:00Z"}"#;
         assert_eq!(writer.as_str(), expected);
-        assert!(!writer.set("{}"));
         writer.clear();
-        assert!(writer.set(r#"{"a": 1}"#));
+        writer.add_object(r#"{"a": 1}"#);
         assert_eq!(writer.as_str(), r#"{"a": 1}"#);
+    }
+
+    #[test]
+    fn an_object_and_members_make_one_object_in_either_order() {
+        for (object, expected) in [
+            (r#"{"a": 1}"#, r#"{"a": 1,"b":"x"}"#),
+            (r#"{"a": 1 }"#, r#"{"a": 1 ,"b":"x"}"#),
+            ("{}", r#"{"b":"x"}"#),
+            ("{ }", r#"{ "b":"x"}"#),
+        ] {
+            for object_first in [true, false] {
+                let mut writer = MetadataWriter::default();
+                if object_first {
+                    writer.add_object(object);
+                }
+                writer.add("b", MetadataValue::Text("x"));
+                if !object_first {
+                    writer.add_object(object);
+                }
+                assert_eq!(writer.as_str(), expected);
+            }
+        }
     }
 }

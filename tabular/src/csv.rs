@@ -3,16 +3,23 @@
 use csv_core::ReadFieldResult;
 
 use crate::text::line_ends;
-use crate::{COLUMNS_MAX, ROW_BYTES_MAX, Rows, Unreadable};
+use crate::{BATCH_BYTES, COLUMNS_MAX, ROW_BYTES_MAX, Rows, Unreadable};
+
+/// Bytes that the parser gives at a time.
+const PART_BYTES: usize = 1_024;
 
 pub struct CsvReader {
     pub rows: Rows,
     parser: csv_core::Reader,
+    /// What the parser gave last.
+    part: [u8; PART_BYTES],
     has_header: bool,
     /// Lines that were ended.
     lines: u64,
     /// The row that is being read; `None` between rows.
     row: Option<RowBegun>,
+    /// The texts of its fields.
+    row_text: Vec<u8>,
 }
 
 #[derive(Default)]
@@ -20,8 +27,7 @@ struct RowBegun {
     line: u64,
     /// Number of fields that have ended.
     fields: usize,
-    /// Where the texts of the row and of its current field begin.
-    text: usize,
+    /// Where the text of the current field begins among those of the row.
     field: usize,
     is_in_field: bool,
     /// Whether the current field begins with a quote.
@@ -34,15 +40,18 @@ impl Default for CsvReader {
         CsvReader {
             rows: Rows::default(),
             parser: csv_core::Reader::new(),
+            part: [0; PART_BYTES],
             has_header: false,
             lines: 0,
             row: None,
+            row_text: Vec::new(),
         }
     }
 }
 
 impl CsvReader {
     pub fn read(&mut self, bytes: &[u8]) -> Result<usize, Unreadable> {
+        self.rows.reserve_text(bytes.len().min(BATCH_BYTES));
         let mut taken = 0;
         while self.row.is_some() || !self.rows.is_full() {
             if self.row.is_none() {
@@ -76,29 +85,29 @@ impl CsvReader {
 
     /// Reads bytes of a field, until it ends or they do. No bytes end the file.
     fn read_field(&mut self, bytes: &[u8]) -> Result<usize, Unreadable> {
-        let (lines, start) = (self.lines, self.rows.text.len());
-        let row = self.row.get_or_insert_with(|| RowBegun {
-            line: lines + 1,
-            text: start,
-            ..RowBegun::default()
+        let text = &mut self.row_text;
+        let row = self.row.get_or_insert_with(|| {
+            text.clear();
+            RowBegun {
+                line: self.lines + 1,
+                ..RowBegun::default()
+            }
         });
         if !row.is_in_field {
             row.is_in_field = true;
-            row.field = start;
+            row.field = text.len();
             row.is_quoted = bytes.first() == Some(&b'"');
         }
         let mut taken = 0;
         loop {
-            let mut out = [0; 1_024];
-            let (result, read, written) = self.parser.read_field(&bytes[taken..], &mut out);
+            let (result, read, written) = self.parser.read_field(&bytes[taken..], &mut self.part);
             self.lines += line_ends(&bytes[taken..taken + read]);
             taken += read;
-            let text = &mut self.rows.text;
-            row.is_too_large |= text.len() + written - row.text > ROW_BYTES_MAX;
+            row.is_too_large |= text.len() + written > ROW_BYTES_MAX;
             if row.is_too_large {
-                text.truncate(row.text);
+                text.clear();
             } else {
-                text.extend_from_slice(&out[..written]);
+                text.extend_from_slice(&self.part[..written]);
             }
             match result {
                 ReadFieldResult::OutputFull => {}
@@ -121,10 +130,10 @@ impl CsvReader {
             return Ok(());
         };
         row.is_in_field = false;
-        let text = row.field.min(self.rows.text.len())..self.rows.text.len();
+        let text = row.field.min(self.row_text.len())..self.row_text.len();
         let is_known = !self.has_header || row.fields < self.rows.columns().len();
         if (row.is_quoted || !text.is_empty()) && is_known && !row.is_too_large {
-            self.rows.push_untyped(row.fields as u32, text.clone());
+            self.rows.push_untyped(row.fields as u32, text);
         } else if !self.has_header && !row.is_too_large {
             return Err(Unreadable(format!(
                 "column {} of the header has no name",
@@ -147,7 +156,13 @@ impl CsvReader {
         let Some(row) = self.row.take() else {
             return Ok(());
         };
-        let is_utf8 = std::str::from_utf8(&self.rows.text[row.text.min(self.rows.text.len())..]).is_ok();
+        // The texts of faulty rows are kept, too: a digest covers them.
+        let text = std::str::from_utf8(&self.row_text);
+        let is_utf8 = text.is_ok();
+        match text {
+            Ok(text) => self.rows.push_row_text(text),
+            Err(_) => self.rows.push_row_text(&String::from_utf8_lossy(&self.row_text)),
+        }
         if !self.has_header {
             return self.end_header(&row, is_utf8);
         }

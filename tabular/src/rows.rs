@@ -59,7 +59,7 @@ pub struct Rows {
     by_name: HashMap<Box<str>, u32>,
     /// For each column, the row that had a cell of it last, from 1.
     seen: Vec<u32>,
-    pub(crate) text: Vec<u8>,
+    text: String,
     cells: Vec<(u32, Stored)>,
     rows: Vec<RowEnd>,
 }
@@ -69,7 +69,7 @@ pub struct Row<'a> {
     /// What is wrong with it. Then it has no cells.
     pub fault: Option<&'a str>,
     cells: &'a [(u32, Stored)],
-    text: &'a [u8],
+    text: &'a str,
 }
 
 impl<'a> Row<'a> {
@@ -79,8 +79,8 @@ impl<'a> Row<'a> {
         self.cells.iter().map(move |(column, stored)| {
             let cell = match *stored {
                 Stored::Text(kind, start, end) => {
-                    // Rows that are not UTF-8 are faults.
-                    let text = std::str::from_utf8(&text[start as usize..end as usize]).unwrap_or_default();
+                    // Cells were added with the ends of their texts.
+                    let text = text.get(start as usize..end as usize).unwrap_or_default();
                     match kind {
                         Kind::Untyped => Cell::Untyped(text),
                         Kind::Text => Cell::Text(text),
@@ -169,7 +169,7 @@ impl Rows {
             take(&value.to_le_bytes());
         }
         take(&(self.rows.len() as u64).to_le_bytes());
-        take(&self.text);
+        take(self.text.as_bytes());
     }
 
     /// Removes the rows and keeps the columns.
@@ -211,8 +211,20 @@ impl Rows {
         std::mem::replace(&mut self.seen[column as usize], row) == row
     }
 
+    /// Makes room for so many bytes of text.
+    pub(crate) fn reserve_text(&mut self, bytes: usize) {
+        self.text.reserve(bytes);
+    }
+
+    /// Adds a cell whose text is this range of the texts of its row, which follow by [`Rows::push_row_text`].
     pub(crate) fn push_untyped(&mut self, column: u32, text: Range<usize>) {
-        self.push_range(column, Kind::Untyped, text);
+        let start = self.text.len();
+        self.push_range(column, Kind::Untyped, start + text.start..start + text.end);
+    }
+
+    /// Adds the texts of the row that is being added.
+    pub(crate) fn push_row_text(&mut self, text: &str) {
+        self.text.push_str(text);
     }
 
     pub(crate) fn push_text(&mut self, column: u32, text: &str) {
@@ -245,7 +257,7 @@ impl Rows {
 
     fn push_copied(&mut self, column: u32, kind: Kind, text: &str) {
         let start = self.text.len();
-        self.text.extend_from_slice(text.as_bytes());
+        self.text.push_str(text);
         self.push_range(column, kind, start..self.text.len());
     }
 

@@ -26,8 +26,9 @@ pub struct RowWriter<'a> {
     metadata: MetadataWriter,
     /// The fields of a row; a buffer.
     fields: Vec<Field<'a>>,
-    /// The metadata of the series that the sink has; `None` before the first.
-    current: Option<String>,
+    /// The metadata of the series that the sink has, if it has one.
+    current: String,
+    has_series: bool,
 }
 
 impl<'a> RowWriter<'a> {
@@ -46,7 +47,8 @@ impl<'a> RowWriter<'a> {
             exported_source,
             metadata: MetadataWriter::default(),
             fields: Vec::new(),
-            current: None,
+            current: String::new(),
+            has_series: false,
         }
     }
 
@@ -113,9 +115,11 @@ impl<'a> RowWriter<'a> {
                 "its metadata has {bytes} bytes, and may have {METADATA_BYTES_MAX}"
             ));
         }
-        if self.current.as_deref() != Some(metadata) {
+        if !self.has_series || self.current != metadata {
             sink.series(self.source, metadata);
-            self.current = Some(metadata.to_owned());
+            self.has_series = true;
+            self.current.clear();
+            self.current.push_str(metadata);
         }
         Ok(())
     }
@@ -201,10 +205,11 @@ impl<'a> RowWriter<'a> {
             return Ok(());
         }
         let is_object = json.starts_with('{') && serde_json::from_str::<&RawValue>(json).is_ok();
-        match is_object && self.metadata.set(json.trim_end()) {
-            true => Ok(()),
-            false => Err("its metadata is no JSON object".to_owned()),
+        match is_object {
+            true => self.metadata.add_object(json.trim_end()),
+            false => return Err("its metadata is no JSON object".to_owned()),
         }
+        Ok(())
     }
 }
 
@@ -253,29 +258,51 @@ fn untyped(text: &str, declared: Option<FieldType>) -> Result<Option<Value<'_>>,
             let boolean = boolean(text).ok_or_else(|| format!("must be true or false, not {text:?}"))?;
             Value::Bool(boolean)
         }
-        Some(FieldType::Number) if is_number(text) => Value::Number(finite(text)?),
-        Some(FieldType::Number) => return Err(format!("must be a number, not {text:?}")),
+        Some(FieldType::Number) => match number(text) {
+            Some(number) => Value::Number(checked(number, text)?),
+            None => return Err(format!("must be a number, not {text:?}")),
+        },
         None if text == "true" || text == "false" => Value::Bool(text == "true"),
-        None if is_number(text) => Value::Number(finite(text)?),
-        None => Value::Text(Cow::Borrowed(text)),
+        None => match number(text) {
+            Some(number) => Value::Number(checked(number, text)?),
+            None => Value::Text(Cow::Borrowed(text)),
+        },
     };
     Ok(Some(value))
 }
 
-/// Whether characters are a number: digits with a sign, a point and an exponent as far as Rust reads them, but no names.
-fn is_number(text: &str) -> bool {
+/// The number that characters are: digits with a sign, a point and an exponent as far as Rust reads them, but no names. It
+/// is infinite beyond the range of doubles.
+fn number(text: &str) -> Option<f64> {
     let is_of_number = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E');
-    text.bytes().all(is_of_number) && text.parse::<f64>().is_ok()
+    text.parse().ok().filter(|_| text.bytes().all(is_of_number))
 }
 
+/// Whether characters are a number, as [`number`] reads it.
+fn is_number(text: &str) -> bool {
+    let is_integer = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_integer || number(text).is_some()
+}
+
+/// The number that a text is, if it is finite.
 fn finite(text: &str) -> Result<f64, String> {
-    let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
-    number.ok_or_else(|| format!("{text} is no number of 64 bits"))
+    checked(text.parse().unwrap_or(f64::NAN), text)
+}
+
+/// The number itself, if it is finite.
+fn checked(number: f64, text: &str) -> Result<f64, String> {
+    match number.is_finite() {
+        true => Ok(number),
+        false => Err(format!("{text} is no number of 64 bits")),
+    }
 }
 
 /// A time of so many units since 1970, exactly as it is spelled, in nanoseconds.
 fn epoch(text: &str, EpochUnit(unit_ns): EpochUnit) -> Result<i64, String> {
     let out_of_range = || "its time is not within the years 1678 to 2261".to_owned();
+    if let Ok(whole) = text.parse::<i64>() {
+        return whole.checked_mul(unit_ns).ok_or_else(out_of_range);
+    }
     let (is_negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
