@@ -22,9 +22,9 @@ impl<'a> Chunks<'a> {
         }
     }
 
-    /// A part of the set with the same intersection with this posting.
-    pub(super) fn around(&mut self, posting: &RoaringBitmap) -> &RoaringBitmap {
-        let [first, last] = [posting.min(), posting.max()].map(|end| chunk_of(end.unwrap_or_default()));
+    /// A part of the set with the same intersection with a posting that has these ends.
+    pub(super) fn around(&mut self, (least, greatest): (u32, u32)) -> &RoaringBitmap {
+        let [first, last] = [least, greatest].map(chunk_of);
         let index = usize::from(first.wrapping_sub(self.first));
         match self.chunks.get_mut(index).filter(|_| first == last) {
             Some(chunk) => chunk.get_or_insert_with(|| {
@@ -59,7 +59,8 @@ mod tests {
             let mut chunks = Chunks::of(&all);
             for _ in 0..8 {
                 for posting in [set(500, 1), set(500, 2), &all - set(100, 1)] {
-                    let around = chunks.around(&posting);
+                    let [least, greatest] = [posting.min(), posting.max()].map(Option::unwrap_or_default);
+                    let around = chunks.around((least, greatest));
                     assert_eq!(&posting & around, &posting & &all);
                     let ends = |set: &RoaringBitmap| [set.min(), set.max()].map(|end| end.map(chunk_of));
                     let ([first, last], [least, greatest]) = (ends(&posting), ends(&all));

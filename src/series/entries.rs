@@ -10,7 +10,8 @@ use siphasher::sip::SipHasher24;
 
 use super::Digest;
 use super::index::{NewSeries, Unsaved};
-use super::labels::{digest_of, put_text, take_text};
+use super::labels::{digest_of, put_text};
+use super::postings::postings;
 use crate::catalog::{EntryKey, SeriesEntry, Stream, series_owner};
 use crate::ids::ObjectId;
 use crate::ledger::{Ledger, LedgerError, NewEntry};
@@ -116,33 +117,6 @@ pub(super) fn of_values(name: &str, prefix: &str) -> RangeInclusive<Place> {
 
 /// All places.
 pub(super) const EVERYWHERE: RangeInclusive<Place> = (i64::MIN, LEAST_ID)..=(i64::MAX, GREATEST_ID);
-
-/// Series that have one name or value.
-pub(super) struct Posting<'p> {
-    pub(super) name: &'p str,
-    pub(super) value: &'p str,
-    pub(super) series: RoaringBitmap,
-}
-
-/// The postings of an entry: names and values of one hash share it. `None` stands for one that cannot be decoded, and is
-/// the last.
-pub(super) fn postings(bytes: &[u8]) -> impl Iterator<Item = Option<Posting<'_>>> {
-    let mut rest = bytes;
-    let mut next = move || {
-        let (name, value) = (take_text(&mut rest)?, take_text(&mut rest)?);
-        let series = RoaringBitmap::deserialize_from(&mut rest).ok()?;
-        Some((Posting { name, value, series }, rest.is_empty()))
-    };
-    let mut is_done = bytes.is_empty();
-    std::iter::from_fn(move || {
-        if is_done {
-            return None;
-        }
-        let posting = next();
-        is_done = posting.as_ref().is_none_or(|(_, is_last)| *is_last);
-        Some(posting.map(|(posting, _)| posting))
-    })
-}
 
 /// The postings of an entry that is written.
 #[derive(Default)]
@@ -261,7 +235,7 @@ pub fn new_entries(bucket: u32, ledger: &Ledger, unsaved: &Unsaved) -> Result<Ve
             && let Some(known) = postings(&payload).collect::<Option<Vec<_>>>()
         {
             for posting in known {
-                *added.of(posting.name, posting.value) |= posting.series;
+                posting.series.add_to(added.of(posting.name, posting.value));
             }
         }
         added.remove(&removed);

@@ -8,11 +8,10 @@ use engine::{SERIES_ORDINALS_FROM, SeriesRef};
 use parking_lot::RwLock;
 use roaring::RoaringBitmap;
 
-use super::entries::{
-    self, EVERYWHERE, LABELS_FORMAT, Posting, digest_place, labels_place, ordinal_of, postings,
-};
+use super::entries::{self, EVERYWHERE, LABELS_FORMAT, digest_place, labels_place, ordinal_of};
 use super::forgotten::Forgotten;
 use super::labels::{Labels, digest_of};
+use super::postings::{Posting, postings};
 use super::values::{DimensionValues, SINGLE_SERIES_MAX};
 use super::{Digest, Matcher};
 use crate::catalog::{SeriesEntry, Stream, series_owner, source_of_series_owner};
@@ -356,7 +355,7 @@ impl SeriesIndex {
         let mut found = RoaringBitmap::new();
         self.for_each_posting(entry, source, range, |posting| {
             if wanted(&posting) {
-                found |= posting.series;
+                posting.series.add_to(&mut found);
             }
             Ok::<_, LedgerError>(true)
         })?;
@@ -402,7 +401,7 @@ impl SeriesIndex {
         let mut found = false;
         self.for_each_posting(SeriesEntry::Name, source, entries::of_name(name), |posting| {
             if *posting.name == *name {
-                for ordinal in &posting.series {
+                for ordinal in posting.series.into_bitmap() {
                     if is_wanted(ordinal)? {
                         found = true;
                         return Ok(false);

@@ -6,9 +6,9 @@
 //! series belong to which source. The entries are described in FORMAT.md of the ledger, "Series".
 //!
 //! - `labels`: labels and their encoding. `matcher`: conditions on labels.
-//! - `index`: the index of a bucket. `entries`: its entries in the ledger. `values`: names and values with the series
-//!   that have them. `chunks`: sets of series as the entries divide them. `forgotten`: series without points leave the
-//!   index.
+//! - `index`: the index of a bucket. `entries`: its entries in the ledger. `postings`: what those of names and values have.
+//!   `values`: names and values with the series that have them. `chunks`: sets of series as the entries divide them.
+//!   `forgotten`: series without points leave the index.
 
 mod chunks;
 mod entries;
@@ -17,6 +17,7 @@ mod index;
 mod labels;
 mod matcher;
 mod order;
+mod postings;
 mod values;
 
 #[cfg(test)]

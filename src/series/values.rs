@@ -10,6 +10,7 @@ use super::chunks::Chunks;
 use super::entries::{self, EVERYWHERE};
 use super::index::SeriesIndex;
 use super::order::in_order;
+use super::postings::PostedSeries;
 use crate::catalog::SeriesEntry;
 use crate::ledger::LedgerError;
 
@@ -97,7 +98,7 @@ impl SeriesIndex {
         let mut names: BTreeMap<Box<str>, ()> = BTreeMap::new();
         let recent = self.recent(source);
         self.for_each_posting(SeriesEntry::Name, source, EVERYWHERE, |posting| {
-            if !posting.series.is_disjoint(among) {
+            if posting.series.any_among(among) {
                 names.insert(posting.name.into(), ());
             }
             Ok::<_, LedgerError>(true)
@@ -130,9 +131,8 @@ impl SeriesIndex {
     ) -> Result<Values, LedgerError> {
         let mut values = Values::new();
         self.for_each_value(source, name, prefix, among, |value, series, among| {
-            let having = series & among;
-            if !having.is_empty() {
-                *values.entry(value.into()).or_default() |= having;
+            if series.any_among(among) {
+                series.add_among(among, values.entry(value.into()).or_default());
             }
         })?;
         Ok(values)
@@ -151,7 +151,7 @@ impl SeriesIndex {
     ) -> Result<Vec<(Box<str>, u64)>, LedgerError> {
         let mut counted: Vec<(Box<str>, u64)> = Vec::new();
         self.for_each_value(source, name, prefix, among, |value, series, among| {
-            let having = series.intersection_len(among);
+            let having = series.count_among(among);
             match counted.last_mut() {
                 Some((last, count)) if **last == *value => *count += having,
                 _ if having > 0 => counted.push((value.into(), having)),
@@ -170,7 +170,7 @@ impl SeriesIndex {
         name: &str,
         prefix: &str,
         among: &RoaringBitmap,
-        mut each: impl FnMut(&str, &RoaringBitmap, &RoaringBitmap),
+        mut each: impl FnMut(&str, &PostedSeries, &RoaringBitmap),
     ) -> Result<(), LedgerError> {
         let mut few = Values::new();
         if among.len() <= SINGLE_SERIES_MAX {
@@ -181,7 +181,8 @@ impl SeriesIndex {
                     few.entry(value.into()).or_default().insert(ordinal);
                 }
             }
-            few.iter().for_each(|(value, series)| each(value, series, among));
+            few.into_iter()
+                .for_each(|(value, series)| each(&value, &PostedSeries::Any(series), among));
             return Ok(());
         }
         // Recent series first: one that a checkpoint moves meanwhile is then found at least once. In the ledger, it is
@@ -194,7 +195,8 @@ impl SeriesIndex {
                 few.entry(value.into()).or_default().insert(it.series.ordinal);
             }
         }
-        few.iter().for_each(|(value, series)| each(value, series, among));
+        few.into_iter()
+            .for_each(|(value, series)| each(&value, &PostedSeries::Any(series), among));
         let saved = match recent.is_empty() {
             true => Cow::Borrowed(among),
             false => Cow::Owned(among - recent),
@@ -203,7 +205,11 @@ impl SeriesIndex {
         let range = entries::of_values(name, prefix);
         self.for_each_posting(SeriesEntry::Value, source, range, |posting| {
             if *posting.name == *name && posting.value.starts_with(prefix) {
-                each(posting.value, &posting.series, saved.around(&posting.series));
+                each(
+                    posting.value,
+                    &posting.series,
+                    saved.around(posting.series.ends()),
+                );
             }
             Ok(true)
         })

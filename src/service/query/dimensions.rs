@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use engine::query::Held;
 use engine::{SeriesSnapshot, View};
+use foldhash::fast::RandomState;
 use roaring::RoaringBitmap;
 
 use super::QueryInput;
@@ -290,7 +291,7 @@ impl Plan {
             }
             values.push(all);
         }
-        let mut found: HashMap<(u32, &[u32]), u32> = HashMap::new();
+        let mut found: HashMap<(u32, &[u32]), u32, RandomState> = HashMap::default();
         let mut groups: Vec<(u32, &[u32], SeriesGroup)> = Vec::new();
         for (number, run) in sources.iter().enumerate() {
             let number = if self.is_merged() { 0 } else { number as u32 };

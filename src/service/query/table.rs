@@ -102,12 +102,13 @@ impl TableShape<'_> {
     ) -> Result<Vec<TableRow>, ServiceError> {
         let mut rows = Vec::new();
         held.reserve(&mut rows, cells.len())?;
+        let mut parts: Vec<(FieldType, C)> = Vec::new();
         for cell in cells {
             let (start_ns, source) = (cell.start_ns, cell.source);
             let mut row = TableRow {
                 start_ns,
                 source,
-                values: Vec::new(),
+                values: Vec::with_capacity(cell.fields() * self.aggregations.len()),
                 previous: None,
             };
             let schema = schema(source);
@@ -116,7 +117,8 @@ impl TableShape<'_> {
                 .map(|(number, content)| (self.coverage.field_of(schema, number), content))
                 .peekable();
             while let Some(((field, kind), content)) = contents.next() {
-                let mut parts = vec![(kind, content)];
+                parts.clear();
+                parts.push((kind, content));
                 while let Some(((_, kind), content)) = contents.next_if(|((other, _), _)| *other == field) {
                     parts.push((kind, content));
                 }
@@ -136,37 +138,42 @@ impl TableShape<'_> {
         values: &mut Vec<TableValue>,
     ) {
         for (index, aggregation) in (0..).zip(self.aggregations) {
-            let covering = |(kind, _): &&mut (FieldType, C)| self.covers(*aggregation, *kind);
-            let mut covered: Vec<&mut C> = parts
+            let mut covered = parts
                 .iter_mut()
-                .filter(covering)
-                .map(|(_, content)| content)
-                .collect();
-            let value = match (&mut covered[..], aggregation) {
-                ([], _) => continue,
-                ([one], _) => one.value(*aggregation),
-                (several, Aggregation::Count) => {
-                    let counts = several.iter().map(|content| content.count());
-                    Computed::Number(counts.sum::<u64>() as f64)
-                }
-                (several, Aggregation::Distinct) => {
-                    let counts = several.iter().map(|content| content.distinct());
-                    Computed::Number(counts.sum::<u64>() as f64)
-                }
-                (several, _) => {
-                    let ends = several.iter().filter_map(|content| content.ends());
-                    let end = match aggregation {
-                        Aggregation::First => ends.map(|ends| &ends.first).min_by_key(|first| first.0),
-                        _ => ends.map(|ends| &ends.last).max_by_key(|last| last.0),
-                    };
-                    end.map_or(Computed::Null, |(_, value)| value.into())
-                }
+                .filter(|(kind, _)| self.covers(*aggregation, *kind))
+                .map(|(_, content)| content);
+            let Some(one) = covered.next() else {
+                continue;
+            };
+            let value = match covered.next() {
+                None => one.value(*aggregation),
+                Some(other) => of_several([one, other].into_iter().chain(covered), *aggregation),
             };
             values.push(TableValue {
                 field,
                 aggregation: index,
                 value,
             });
+        }
+    }
+}
+
+/// The value of a field that has values of several types.
+fn of_several<'c, C: Aggregated + 'c>(
+    several: impl Iterator<Item = &'c mut C>,
+    aggregation: Aggregation,
+) -> Computed {
+    let several = several.map(|content| &*content);
+    match aggregation {
+        Aggregation::Count => Computed::Number(several.map(C::count).sum::<u64>() as f64),
+        Aggregation::Distinct => Computed::Number(several.map(C::distinct).sum::<u64>() as f64),
+        _ => {
+            let ends = several.filter_map(C::ends);
+            let end = match aggregation {
+                Aggregation::First => ends.map(|ends| &ends.first).min_by_key(|first| first.0),
+                _ => ends.map(|ends| &ends.last).max_by_key(|last| last.0),
+            };
+            end.map_or(Computed::Null, |(_, value)| value.into())
         }
     }
 }

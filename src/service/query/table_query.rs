@@ -218,6 +218,11 @@ impl<'r> TableQuery<'r> {
         let mut rows = self.shape.rows(found.cells, schema, held)?;
         rows.retain_mut(|row| {
             let key = found_groups[row.source as usize].key();
+            // Usually both lists are the same.
+            let there = self.groups.get(row.source as usize);
+            if there.is_some_and(|group| group.key() == key) {
+                return true;
+            }
             let index = self.groups.binary_search_by(|group| group.key().cmp(&key));
             row.source = index.unwrap_or_default() as u32;
             index.is_ok()
