@@ -155,7 +155,7 @@ impl Guard {
 ///
 /// # Errors
 /// Describes what to change.
-pub fn check_form(text: &str) -> Result<(), String> {
+pub fn check_url_form(text: &str) -> Result<(), String> {
     parse(text).map(drop)
 }
 

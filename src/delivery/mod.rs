@@ -38,7 +38,7 @@ pub use envelope::{
 };
 pub use event_data::{Overdue, Resolved, StaleSource};
 pub use format::Template;
-pub use guard::{CheckedUrl, Guard, Place, check_form};
+pub use guard::{CheckedUrl, Guard, Place, check_url_form};
 pub use handle::Deliveries;
 pub use mail::{MAILTO, MailEncryption, MailServer, recipients};
 pub use points::{NewPoints, raw_json, values_of};

@@ -47,8 +47,12 @@ impl MetadataWriter {
         out.push(b'}');
     }
 
-    /// Puts the members of a JSON object before those that were added.
+    /// Puts the members of a JSON object before those that were added, which count for names that both have.
     pub fn add_object(&mut self, object: &str) {
+        if self.0.is_empty() {
+            self.0.extend_from_slice(object.as_bytes());
+            return;
+        }
         let added = std::mem::replace(&mut self.0, object.as_bytes().to_vec());
         if let Some(members) = added.strip_prefix(b"{") {
             self.0.pop();

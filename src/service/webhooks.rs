@@ -9,8 +9,8 @@ use crate::catalog::{
     Command, Delivery, DeliveryTotals, Event, NewDeliveries, Secret, Webhook, WebhookFormat, WebhookSettings,
     text_bytes,
 };
-pub use crate::delivery::check_secret;
-use crate::delivery::{MAILTO, check_form, delivery_to, generate_secret, recipients, test_data};
+use crate::delivery::{MAILTO, delivery_to, generate_secret, recipients, test_data};
+pub use crate::delivery::{check_secret, check_url_form};
 use crate::error::{Detail, ServiceError};
 use crate::ids::ObjectId;
 
@@ -29,7 +29,7 @@ pub fn secret_or_generated(secret: Option<Secret>) -> Result<Secret, ServiceErro
 pub fn check_receiver(url: &str) -> Result<(), String> {
     match url.starts_with(MAILTO) {
         true => recipients(url).map(drop),
-        false => check_form(url),
+        false => check_url_form(url),
     }
 }
 

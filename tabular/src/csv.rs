@@ -33,6 +33,8 @@ struct RowBegun {
     /// Whether the current field begins with a quote.
     is_quoted: bool,
     is_too_large: bool,
+    /// Whether one of the fields is not UTF-8.
+    is_not_utf8: bool,
 }
 
 impl Default for CsvReader {
@@ -131,6 +133,7 @@ impl CsvReader {
         };
         row.is_in_field = false;
         let text = row.field.min(self.row_text.len())..self.row_text.len();
+        row.is_not_utf8 |= std::str::from_utf8(&self.row_text[text.clone()]).is_err();
         let is_known = !self.has_header || row.fields < self.rows.columns().len();
         if (row.is_quoted || !text.is_empty()) && is_known && !row.is_too_large {
             self.rows.push_untyped(row.fields as u32, text);
@@ -156,12 +159,14 @@ impl CsvReader {
         let Some(row) = self.row.take() else {
             return Ok(());
         };
-        // The texts of faulty rows are kept, too: a digest covers them.
-        let text = std::str::from_utf8(&self.row_text);
-        let is_utf8 = text.is_ok();
+        // A text may be whole where its fields are not.
+        let text = std::str::from_utf8(&self.row_text)
+            .ok()
+            .filter(|_| !row.is_not_utf8);
+        let is_utf8 = text.is_some();
         match text {
-            Ok(text) => self.rows.push_row_text(text),
-            Err(_) => self.rows.push_row_text(&String::from_utf8_lossy(&self.row_text)),
+            Some(text) => self.rows.push_row_text(text),
+            None => self.rows.push_faulty_bytes(&self.row_text),
         }
         if !self.has_header {
             return self.end_header(&row, is_utf8);

@@ -60,6 +60,8 @@ pub struct Rows {
     /// For each column, the row that had a cell of it last, from 1.
     seen: Vec<u32>,
     text: String,
+    /// Rows that are not UTF-8: no cell refers to them, but a digest covers them.
+    faulty: Vec<u8>,
     cells: Vec<(u32, Stored)>,
     rows: Vec<RowEnd>,
 }
@@ -116,7 +118,7 @@ impl Rows {
 
     /// Size of the texts.
     pub fn text_bytes(&self) -> usize {
-        self.text.len()
+        self.text.len() + self.faulty.len()
     }
 
     /// Whether the batch takes no more rows.
@@ -170,12 +172,14 @@ impl Rows {
         }
         take(&(self.rows.len() as u64).to_le_bytes());
         take(self.text.as_bytes());
+        take(&self.faulty);
     }
 
     /// Removes the rows and keeps the columns.
     pub(crate) fn clear(&mut self) {
         self.seen.fill(0);
         self.text.clear();
+        self.faulty.clear();
         self.cells.clear();
         self.rows.clear();
     }
@@ -267,11 +271,16 @@ impl Rows {
             .push((column, Stored::Text(kind, start as u32, end as u32)));
     }
 
+    /// Adds the bytes of a row that are no text.
+    pub(crate) fn push_faulty_bytes(&mut self, bytes: &[u8]) {
+        self.faulty.extend_from_slice(bytes);
+    }
+
     /// Ends a row.
     pub(crate) fn end_row(&mut self, line: Option<u64>) {
         self.rows.push(RowEnd {
             cells: self.cells.len(),
-            text: self.text.len(),
+            text: self.text_bytes(),
             line,
             fault: None,
         });
@@ -283,7 +292,7 @@ impl Rows {
         self.cells.truncate(before);
         self.rows.push(RowEnd {
             cells: before,
-            text: self.text.len(),
+            text: self.text_bytes(),
             line,
             fault: Some(fault.into()),
         });

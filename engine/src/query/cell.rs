@@ -85,11 +85,6 @@ impl<C: Content> Cell<C> {
         }
     }
 
-    /// Number of fields with values.
-    pub fn fields(&self) -> usize {
-        1 + self.rest.len()
-    }
-
     /// The fields with values, ascending by their numbers.
     pub fn values(&self) -> CellValues<'_, C> {
         CellValues {

@@ -58,17 +58,14 @@ impl<'a> Attributes<'a> {
         self.point.clear();
     }
 
-    /// The key of the data point's series; `None` if all data points of the resource are refused.
-    pub(super) fn key(&mut self) -> Option<SeriesKey<'_>> {
-        if self.resource.refusal.is_some() {
-            return None;
-        }
+    /// The key of the data point's series.
+    pub(super) fn key(&mut self) -> SeriesKey<'_> {
         self.key.truncate(self.key_begin);
         for (name, value) in &self.point {
             put_part(name, &mut self.key);
             put_part(value, &mut self.key);
         }
-        Some(SeriesKey::DataPoint(&self.key))
+        SeriesKey::DataPoint(&self.key)
     }
 
     /// Whether the data point belongs to the sink's current series.

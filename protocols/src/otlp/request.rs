@@ -240,14 +240,11 @@ impl<'a, S: Sink> Writer<'a, '_, S> {
 
     /// Names the data point's series to the sink, unless the sink remembers it.
     fn begin_series(&mut self, name: &str) -> Result<(), Fault<'a>> {
-        let is_recalled = self.attributes.key().is_some_and(|key| self.sink.recall(key));
-        if !is_recalled {
+        if !self.sink.recall(self.attributes.key()) {
             self.attributes.build(&mut self.metadata)?;
             let metadata = self.metadata.closed().map_err(|_| Malformed::NotUtf8)?;
             self.sink.series(name, metadata);
-            if let Some(key) = self.attributes.key() {
-                self.sink.remember(key);
-            }
+            self.sink.remember(self.attributes.key());
         }
         self.attributes.set_current();
         Ok(())

@@ -191,7 +191,8 @@ impl Credential for LinkHolder {
     }
 }
 
-/// The holder of a link, whose token is in the path. It is no credential of other routes, and others are none here.
+/// The holder of a link, whose token is in the path. It is no credential of other routes, and no other
+/// admits to this one.
 pub struct Link;
 
 /// The token in the path.

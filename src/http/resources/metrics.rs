@@ -67,8 +67,7 @@ async fn expose(call: Call<Anyone>) -> Result<HttpResponse, ServiceError> {
     if let Some(cluster) = call.service.cluster() {
         write_cluster(&cluster.table.figures(), &mut text);
     }
-    let encoded = respond::encode(respond::coding_of(request), text.finish())?;
-    let mut response = respond::respond_encoded(StatusCode::OK, encoded);
+    let mut response = respond::respond(request, StatusCode::OK, text.finish().into_bytes()).await?;
     let content_type = HeaderValue::from_static(Exposition::CONTENT_TYPE);
     response.headers_mut().insert(CONTENT_TYPE, content_type);
     Ok(response)

@@ -92,9 +92,11 @@ trait NamesBucket: Params + 'static {
 impl NamesBucket for BucketParam {
     /// The parameters of the form are before those of the query string, and these before the header.
     fn name<const BY_FORM: bool>(&self, asked: &Asked<BY_FORM>) -> BucketName {
-        match asked.text("bucket").or_else(|| asked.text("db")) {
-            Some(named) if BY_FORM => BucketName(Some(named.to_owned())),
-            _ => self.0.clone(),
+        let of_form = &asked.pairs[..asked.of_form];
+        let last = |name| of_form.iter().rev().find(|(of, _)| of == name);
+        match last("bucket").or_else(|| last("db")) {
+            Some((_, named)) => BucketName(Some(named.clone())),
+            None => self.0.clone(),
         }
     }
 }
@@ -106,7 +108,11 @@ impl NamesBucket for BucketInPath {
 }
 
 /// The parameters of a question: those of the form, if it is a POST, before those of the query string.
-struct Asked<const BY_FORM: bool>(Vec<(String, String)>);
+struct Asked<const BY_FORM: bool> {
+    pairs: Vec<(String, String)>,
+    /// Number of those of the form.
+    of_form: usize,
+}
 
 impl<const BY_FORM: bool> RequestBody<ShardService> for Asked<BY_FORM> {
     async fn receive(
@@ -123,7 +129,10 @@ impl<const BY_FORM: bool> RequestBody<ShardService> for Asked<BY_FORM> {
         }
         let of_form = url::form_urlencoded::parse(&form);
         let of_url = url::form_urlencoded::parse(request.query_string().as_bytes());
-        Ok(Some(Self(of_form.chain(of_url).map(into_owned).collect())))
+        let mut pairs: Vec<_> = of_form.map(into_owned).collect();
+        let of_form = pairs.len();
+        pairs.extend(of_url.map(into_owned));
+        Ok(Some(Self { pairs, of_form }))
     }
 
     fn describe(_: &mut Components) -> Option<Value> {
@@ -138,7 +147,7 @@ fn into_owned((name, value): (std::borrow::Cow<'_, str>, std::borrow::Cow<'_, st
 impl<const BY_FORM: bool> Asked<BY_FORM> {
     /// The first value of a parameter, unless it is empty.
     fn text(&self, name: &str) -> Option<&str> {
-        let of_name = self.0.iter().find(|(of, _)| of == name);
+        let of_name = self.pairs.iter().find(|(of, _)| of == name);
         of_name
             .map(|(_, value)| value.as_str())
             .filter(|value| !value.is_empty())
@@ -170,7 +179,7 @@ impl<const BY_FORM: bool> Asked<BY_FORM> {
     }
 
     fn selectors(&self) -> Result<Vec<Vec<Matcher>>, Error> {
-        let texts = self.0.iter().filter(|(name, _)| name == "match[]");
+        let texts = self.pairs.iter().filter(|(name, _)| name == "match[]");
         let read = |(name, text): &(String, String)| {
             params::selector(text).map_err(|error| invalid(name, &error.message))
         };

@@ -11,7 +11,9 @@ use crate::catalog::{
 };
 use crate::error::ServiceError;
 use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Reply, delete, get, patch, post};
-use crate::http::shape::{DeliveryStatusDoc, Integer, List, Number, Patch, Secret, Text, Trimmed, Url, body};
+use crate::http::shape::{
+    DeliveryStatusDoc, Integer, List, Number, Patch, Secret, Text, Trimmed, UrlOrMailto, body,
+};
 use crate::ids::ObjectId;
 use crate::limits::{BACKOFF_MULTIPLIER, RETRIES_MAX, ROUTING_KEY_CHARS_MAX, TEMPLATE_CHARS_MAX};
 use crate::service::page::PageRequest;
@@ -105,7 +107,7 @@ body! {
     pub struct WebhookBody {
         /// URL that receives the events: http or https, with a public host. With the format `email`: `mailto:` and one or
         /// more addresses by comma.
-        url: Url,
+        url: UrlOrMailto,
         /// Events that it receives.
         events: Events,
         /// Bucket whose events are delivered; all buckets when absent.
@@ -129,7 +131,7 @@ body! {
     /// Body of a request that changes a webhook; absent members keep their values.
     pub struct WebhookPatchBody {
         /// URL that receives the events, as for the creation.
-        url: Option<Url>,
+        url: Option<UrlOrMailto>,
         /// Events that it receives.
         events: Option<Events>,
         /// Bucket whose events are delivered; null for all buckets.

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use actix_web::HttpRequest;
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue};
+use actix_web::http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue};
 use actix_web::web::Payload;
 use protocols::Unreadable;
 use protocols::line::{self, Dialect, Precision};
@@ -286,6 +286,7 @@ async fn write_metrics(call: Call<AgentWriter, BucketParam, Metrics>) -> Result<
         // The house's error is JSON, with the member that the message has in its JSON.
         return Ok(HttpResponse::BadRequest()
             .content_type(PROTOBUF)
+            .insert_header((CACHE_CONTROL, "no-store"))
             .body(otlp::status(encoding, &reason)));
     }
     let written = written?;

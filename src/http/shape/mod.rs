@@ -23,7 +23,7 @@ pub use list::{Given, List, Patch};
 pub use number::{Finite, Integer, Number};
 pub use rule::Rule;
 pub use schema::Fields;
-pub use text::{Email, Moment, NewPassword, Note, Secret, Text, Trimmed, Url, email};
+pub use text::{Email, Moment, NewPassword, Note, Secret, Text, Trimmed, Url, UrlOrMailto, email};
 pub use words::*;
 
 /// The name of a bucket or a key.

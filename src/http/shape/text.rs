@@ -10,7 +10,7 @@ use crate::ingest::timestamp;
 use crate::limits::{
     EMAIL_CHARS_MAX, PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN, SECRET_CHARS_MAX, URL_CHARS_MAX,
 };
-use crate::service::webhooks::{check_receiver, check_secret};
+use crate::service::webhooks::{check_receiver, check_secret, check_url_form};
 use crate::timestamp::Timestamp;
 
 /// A character that is not white space as defined by Unicode.
@@ -44,9 +44,13 @@ pub struct NewPassword(pub String);
 #[derive(Debug)]
 pub struct Secret(pub String);
 
-/// The URL of a receiver of events. Whether its host may be called is said by the service.
+/// An http or https URL. Whether its host may be called is said by the service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url(pub String);
+
+/// The same, or a mailto URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UrlOrMailto(pub String);
 
 /// Types that are parsed from the text of a string.
 macro_rules! from_text {
@@ -74,6 +78,11 @@ from_text! {
     };
     Url, |text| {
         let url = trimmed(text, URL_CHARS_MAX)?;
+        check_url_form(&url)?;
+        Ok::<_, String>(Self(url))
+    };
+    UrlOrMailto, |text| {
+        let url = trimmed(text, URL_CHARS_MAX)?;
         check_receiver(&url)?;
         Ok::<_, String>(Self(url))
     };
@@ -95,6 +104,11 @@ described!(
 );
 described!(Secret, "Secret", text(1, SECRET_CHARS_MAX));
 described!(Url, "Url", text(1, URL_CHARS_MAX).pattern(Some(NOT_BLANK)));
+described!(
+    UrlOrMailto,
+    "UrlOrMailto",
+    text(1, URL_CHARS_MAX).pattern(Some(NOT_BLANK))
+);
 
 fn text(chars_min: usize, chars_max: usize) -> ObjectBuilder {
     ObjectBuilder::new()

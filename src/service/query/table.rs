@@ -105,13 +105,18 @@ impl TableShape<'_> {
         let mut parts: Vec<(FieldType, C)> = Vec::new();
         for cell in cells {
             let (start_ns, source) = (cell.start_ns, cell.source);
+            let schema = schema(source);
+            let values = cell.values().map(|(number, _)| {
+                let (_, kind) = self.coverage.field_of(schema, number);
+                let covering = self.aggregations.iter().filter(|one| self.covers(**one, kind));
+                covering.count()
+            });
             let mut row = TableRow {
                 start_ns,
                 source,
-                values: Vec::with_capacity(cell.fields() * self.aggregations.len()),
+                values: Vec::with_capacity(values.sum()),
                 previous: None,
             };
-            let schema = schema(source);
             let mut contents = cell
                 .into_values()
                 .map(|(number, content)| (self.coverage.field_of(schema, number), content))

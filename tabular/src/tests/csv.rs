@@ -1,5 +1,5 @@
 use super::{Read, cells, read, rng, whole};
-use crate::{BATCH_ROWS_MAX, COLUMNS_MAX, Format, ROW_BYTES_MAX};
+use crate::{BATCH_ROWS_MAX, COLUMNS_MAX, Format, ROW_BYTES_MAX, TextReader};
 
 fn csv(file: &str) -> Vec<Read> {
     whole(Format::Csv, file)
@@ -54,6 +54,32 @@ fn rows_with_faults_are_named_and_the_others_go_on() {
             (7, Some("has 1 cells, and the header has 2")),
         ]
     );
+}
+
+/// Regression: the two halves of a character in two cells made a row of empty texts.
+#[test]
+fn a_character_is_in_one_cell() {
+    let (rows, _) = read(Format::Csv, b"a,b\n\xc3,\xa9\n\xc3\xa9,\n", || 1_000).unwrap();
+    assert_eq!(rows[0].1.as_ref().unwrap_err(), "is not UTF-8");
+    assert!(rows[1].1.is_ok());
+}
+
+#[test]
+fn files_that_differ_in_what_is_no_text_have_other_digests() {
+    let digest = |file: &[u8]| {
+        let mut reader = TextReader::new(Format::Csv);
+        reader.read(file).unwrap();
+        reader.finish().unwrap();
+        let mut covered = Vec::new();
+        reader.rows().digest(|bytes| covered.extend_from_slice(bytes));
+        covered
+    };
+    let files: [&[u8]; 4] = [b"a\n\xff\n", b"a\n\xfe\n", b"a\n1\n\xff\n", b"a\n1\n"];
+    for (index, file) in files.iter().enumerate() {
+        for other in &files[index + 1..] {
+            assert_ne!(digest(file), digest(other), "{file:?} {other:?}");
+        }
+    }
 }
 
 #[test]

@@ -106,6 +106,8 @@ fn columns_that_are_dimensions_join_the_metadata_of_an_export() {
         ("2", r#"{"a":1}"#, "x", json!({"a": 1, "room": "x"})),
         ("3", "{}", "x", json!({"room": "x"})),
         ("4", r#"{"a":1}"#, "", json!({"a": 1})),
+        // The column counts.
+        ("5", r#"{"room":"old"}"#, "x", json!({"room": "x"})),
     ];
     for (columns, name) in [("metadata,room", "before"), ("room,metadata", "behind")] {
         let mut file = format!("timestamp,dataSourceId,_id,n,{columns}\n");

@@ -362,6 +362,9 @@ fn the_form_of_a_url_is_a_fault_of_the_body_like_others() {
         &json!({"url": "x"}),
     );
     assert_faults(&unknown, &["url"], TOGETHER);
+    let mail = json!({"webhookUrl": "mailto:ada@example.com"});
+    let unknown = admin(&account, "PATCH", &format!("/api/alerts/{UNKNOWN_ID}"), &mail);
+    assert_faults(&unknown, &["webhookUrl"], TOGETHER);
     let rule = json!({"name": "", "bucketId": bucket.id, "dataSourceId": UNKNOWN_ID, "condition": "v > 1", "webhookUrl": "x"});
     assert_faults(
         &admin(&account, "POST", "/api/alerts", &rule),
