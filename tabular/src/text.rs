@@ -25,7 +25,7 @@ pub struct TextReader {
 
 enum Reader {
     Csv(Box<CsvReader>),
-    Ndjson(NdjsonReader),
+    Ndjson(Box<NdjsonReader>),
 }
 
 impl TextReader {
@@ -35,7 +35,7 @@ impl TextReader {
             begin: Some(Vec::new()),
             reader: match format {
                 Format::Csv => Reader::Csv(Box::default()),
-                Format::Ndjson => Reader::Ndjson(NdjsonReader::default()),
+                Format::Ndjson => Reader::Ndjson(Box::default()),
             },
         }
     }
