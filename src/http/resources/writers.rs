@@ -283,7 +283,7 @@ async fn write_metrics(call: Call<AgentWriter, BucketParam, Metrics>) -> Result<
         .write_entries(&call.caller, bucket, body.len(), parse)
         .await;
     if let (Encoding::Protobuf, Some(reason)) = (encoding, unreadable.take()) {
-        // The house's error is JSON, with the member that the message has in its JSON.
+        // Of a request in JSON, the usual error has the member `message` of this status, too.
         return Ok(HttpResponse::BadRequest()
             .content_type(PROTOBUF)
             .insert_header((CACHE_CONTROL, "no-store"))
