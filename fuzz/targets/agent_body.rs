@@ -142,19 +142,13 @@ const REFUSED: &str = "refused: ";
 struct Events {
     series: String,
     events: Vec<String>,
+    /// By the bytes of keys, which are of one kind.
     known: HashMap<Vec<u8>, String>,
-}
-
-/// All keys of a body are of one kind.
-fn bytes_of(key: SeriesKey<'_>) -> &[u8] {
-    match key {
-        SeriesKey::Line(bytes) | SeriesKey::Labels(bytes) | SeriesKey::DataPoint(bytes) => bytes,
-    }
 }
 
 impl Sink for Events {
     fn recall(&mut self, key: SeriesKey<'_>) -> bool {
-        let known = self.known.get(bytes_of(key));
+        let known = self.known.get(key.bytes);
         known.is_some_and(|series| {
             self.series.clone_from(series);
             true
@@ -162,7 +156,7 @@ impl Sink for Events {
     }
 
     fn remember(&mut self, key: SeriesKey<'_>) {
-        let before = self.known.insert(bytes_of(key).to_vec(), self.series.clone());
+        let before = self.known.insert(key.bytes.to_vec(), self.series.clone());
         assert_eq!(before, None, "what is remembered is recalled");
     }
 

@@ -33,7 +33,7 @@ mod wire;
 
 pub use metadata::{METADATA_BYTES_MAX, METADATA_TOTAL_BYTES_MAX};
 pub use refusal::Refusal;
-pub use sink::{Family, Field, Kind, Sample, SampleKind, SeriesKey, Sink, Value};
+pub use sink::{Family, Field, KeyKind, Kind, Sample, SampleKind, SeriesKey, Sink, Value};
 pub use timestamp::{TIMESTAMP_NS_MAX, TIMESTAMP_NS_MIN};
 pub use unreadable::Unreadable;
 pub use wire::Malformed;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Family, Field, Refusal, Sample, SampleKind, SeriesKey, Sink, Value};
+use super::{Family, Field, KeyKind, Refusal, Sample, SampleKind, SeriesKey, Sink, Value};
 
 /// What a body was read into, one text for each call except `series`:
 /// `1 cpu{"host":"a"} 1000 usage=0.5 text="x"`, `1 stale …`, `1 not stored`, `1 refused: …`, `family …`.
@@ -16,7 +16,7 @@ pub(crate) struct Recorder {
     pub(crate) samples: u32,
     next_number: u32,
     /// The series by their keys, if the sink remembers them.
-    pub(crate) known: Option<HashMap<Vec<u8>, String>>,
+    pub(crate) known: Option<HashMap<(KeyKind, Vec<u8>), String>>,
     /// How many series were recalled.
     pub(crate) recalled: usize,
 }
@@ -45,18 +45,13 @@ fn kind(sample: Sample) -> &'static str {
     }
 }
 
-/// The bytes of a key behind one for its kind.
-fn bytes_of(key: SeriesKey<'_>) -> Vec<u8> {
-    match key {
-        SeriesKey::Line(bytes) => [b"l", bytes].concat(),
-        SeriesKey::Labels(bytes) => [b"r", bytes].concat(),
-        SeriesKey::DataPoint(bytes) => [b"o", bytes].concat(),
-    }
+fn owned(SeriesKey { kind, bytes }: SeriesKey<'_>) -> (KeyKind, Vec<u8>) {
+    (kind, bytes.to_vec())
 }
 
 impl Sink for Recorder {
     fn recall(&mut self, key: SeriesKey<'_>) -> bool {
-        let known = self.known.as_ref().and_then(|known| known.get(&bytes_of(key)));
+        let known = self.known.as_ref().and_then(|known| known.get(&owned(key)));
         known.is_some_and(|series| {
             self.recalled += 1;
             self.series.clone_from(series);
@@ -66,7 +61,7 @@ impl Sink for Recorder {
 
     fn remember(&mut self, key: SeriesKey<'_>) {
         if let Some(known) = &mut self.known {
-            let before = known.insert(bytes_of(key), self.series.clone());
+            let before = known.insert(owned(key), self.series.clone());
             assert_eq!(before, None, "what is remembered is recalled");
         }
     }

@@ -106,13 +106,29 @@ pub struct Family<'a> {
 
 /// A series as it stands in a body: bytes that mean the same source and metadata in every body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SeriesKey<'a> {
+pub struct SeriesKey<'a> {
+    /// What the bytes are: equal ones of different kinds mean different series.
+    pub kind: KeyKind,
+    /// The key itself.
+    pub bytes: &'a [u8],
+}
+
+/// What a key of a series is read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KeyKind {
     /// Measurement and tags of a line, without the space behind them.
-    Line(&'a [u8]),
+    Line,
     /// The labels of a time series of remote write 1.0, encoded.
-    Labels(&'a [u8]),
+    Labels,
     /// Of a data point of OTLP: the name of its metric, what metadata its resource makes, and its attributes, encoded.
-    DataPoint(&'a [u8]),
+    DataPoint,
+}
+
+impl<'a> SeriesKey<'a> {
+    /// A key of this kind.
+    pub const fn new(kind: KeyKind, bytes: &'a [u8]) -> Self {
+        Self { kind, bytes }
+    }
 }
 
 /// Takes what a body has, in the order in which it is read.

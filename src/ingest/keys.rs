@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
-use protocols::SeriesKey;
+use protocols::{KeyKind, SeriesKey};
 
 use crate::series::Digest;
 
@@ -74,14 +74,6 @@ struct Entry {
     indexed: Option<(Place, Indexed)>,
 }
 
-/// What a key is read from: equal bytes of different kinds mean different series.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum KeyKind {
-    Line,
-    Labels,
-    DataPoint,
-}
-
 /// Memory of an entry besides its texts: itself and its place in the index, twice after the lists have grown.
 const ENTRY_BYTES: usize = 2 * (size_of::<Entry>() + size_of::<u32>() + 1);
 
@@ -89,7 +81,7 @@ impl KnownKeys {
     /// The series of a key, if it is known.
     pub fn get(&mut self, key: SeriesKey<'_>) -> Option<KnownSeries<'_>> {
         self.last = None;
-        if bytes_of(key).len() > TEXT_BYTES_MAX {
+        if key.bytes.len() > TEXT_BYTES_MAX {
             return None;
         }
         self.last = self.current.find(key);
@@ -109,7 +101,7 @@ impl KnownKeys {
     pub fn keep(&mut self, key: SeriesKey<'_>, series: KnownSeries<'_>) {
         self.last = None;
         let text_bytes = series.source.len() + series.metadata.len();
-        if bytes_of(key).len().max(text_bytes) > TEXT_BYTES_MAX {
+        if key.bytes.len().max(text_bytes) > TEXT_BYTES_MAX {
             return;
         }
         if self.current.is_full() {
@@ -152,7 +144,7 @@ impl Generation {
         let index = match self.is_of(self.next, key) {
             true => self.next,
             false => {
-                let hash = self.hasher.hash_one(bytes_of(key));
+                let hash = self.hasher.hash_one(key.bytes);
                 let is_of = |index: &u32| self.is_of(*index as usize, key);
                 *self.by_key.find(hash, is_of)? as usize
             }
@@ -166,7 +158,7 @@ impl Generation {
     fn is_of(&self, index: usize, key: SeriesKey<'_>) -> bool {
         self.entries
             .get(index)
-            .is_some_and(|entry| entry.kind == kind_of(key) && *self.key(entry) == *bytes_of(key))
+            .is_some_and(|entry| entry.kind == key.kind && *self.key(entry) == *key.bytes)
     }
 
     fn key(&self, entry: &Entry) -> &[u8] {
@@ -187,19 +179,19 @@ impl Generation {
     fn keep(&mut self, key: SeriesKey<'_>, KnownSeries { source, metadata }: KnownSeries<'_>) -> usize {
         // `BYTES_MAX` and `TEXT_BYTES_MAX` keep them far below 4 GiB.
         let (key_start, source_start) = (self.keys.len() as u32, self.texts.len() as u32);
-        self.keys.extend_from_slice(bytes_of(key));
+        self.keys.extend_from_slice(key.bytes);
         self.texts.push_str(source);
         let source_end = self.texts.len() as u32;
         self.texts.push_str(metadata);
         let index = self.entries.len() as u32;
         self.entries.push(Entry {
-            kind: kind_of(key),
+            kind: key.kind,
             key: key_start..self.keys.len() as u32,
             source: source_start..source_end,
             metadata_end: self.texts.len() as u32,
             indexed: None,
         });
-        let hash = self.hasher.hash_one(bytes_of(key));
+        let hash = self.hasher.hash_one(key.bytes);
         let Self {
             entries,
             keys,
@@ -216,20 +208,6 @@ impl Generation {
     }
 }
 
-fn bytes_of(key: SeriesKey<'_>) -> &[u8] {
-    match key {
-        SeriesKey::Line(bytes) | SeriesKey::Labels(bytes) | SeriesKey::DataPoint(bytes) => bytes,
-    }
-}
-
-fn kind_of(key: SeriesKey<'_>) -> KeyKind {
-    match key {
-        SeriesKey::Line(_) => KeyKind::Line,
-        SeriesKey::Labels(_) => KeyKind::Labels,
-        SeriesKey::DataPoint(_) => KeyKind::DataPoint,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
@@ -237,12 +215,15 @@ mod tests {
     use super::*;
 
     fn get(known: &mut KnownKeys, key: &str) -> Option<(String, String)> {
-        let found = known.get(SeriesKey::Line(key.as_bytes()))?;
+        let found = known.get(SeriesKey::new(KeyKind::Line, key.as_bytes()))?;
         Some((found.source.to_owned(), found.metadata.to_owned()))
     }
 
     fn keep(known: &mut KnownKeys, key: &str, source: &str, metadata: &str) {
-        known.keep(SeriesKey::Line(key.as_bytes()), KnownSeries { source, metadata });
+        known.keep(
+            SeriesKey::new(KeyKind::Line, key.as_bytes()),
+            KnownSeries { source, metadata },
+        );
     }
 
     #[test]
@@ -269,7 +250,10 @@ mod tests {
     fn the_same_bytes_are_another_key_in_another_protocol() {
         let mut known = KnownKeys::default();
         keep(&mut known, "m", "m", "");
-        for (other, source) in [(SeriesKey::Labels(b"m"), "n"), (SeriesKey::DataPoint(b"m"), "o")] {
+        for (other, source) in [
+            (SeriesKey::new(KeyKind::Labels, b"m"), "n"),
+            (SeriesKey::new(KeyKind::DataPoint, b"m"), "o"),
+        ] {
             assert_eq!(known.get(other), None);
             let series = KnownSeries {
                 source,

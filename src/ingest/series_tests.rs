@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use protocols::SeriesKey;
+use protocols::{KeyKind, SeriesKey};
 
 use super::*;
 use crate::catalog::SchemaMode;
@@ -112,10 +112,13 @@ fn the_series_of_a_key_is_looked_up_again_in_another_version_of_the_index() {
         source: "m",
         metadata: text,
     };
-    request.keys.keep(SeriesKey::Line(b"m,a=1"), series);
+    request.keys.keep(SeriesKey::new(KeyKind::Line, b"m,a=1"), series);
     for (version, asked) in [(Some(1), 1), (Some(1), 0), (Some(2), 1), (None, 1), (Some(2), 0)] {
         let find = OneKnown::new(digest, version);
-        assert_eq!(request.keys.get(SeriesKey::Line(b"m,a=1")), Some(series));
+        assert_eq!(
+            request.keys.get(SeriesKey::new(KeyKind::Line, b"m,a=1")),
+            Some(series)
+        );
         let table = request.table_of_key(&source, &find, &Dimensions::All, Some(text));
         assert_eq!(table.unwrap(), SERIES_ORDINALS_FROM);
         assert_eq!(find.asked.load(Ordering::Relaxed), asked, "{version:?}");

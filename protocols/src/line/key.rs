@@ -6,7 +6,7 @@ use super::names::{Name, Names};
 use super::scan;
 use crate::Refusal;
 use crate::metadata::Metadata;
-use crate::sink::{SeriesKey, Sink};
+use crate::sink::{KeyKind, SeriesKey, Sink};
 
 /// The series of the last line whose key was in order.
 pub(super) struct Key<'a> {
@@ -51,7 +51,7 @@ impl<'a> Key<'a> {
         let space = scan::space(body, start);
         self.may_be_recalled = space.is_some();
         if let Some(end) = space
-            && sink.recall(SeriesKey::Line(&body[start..end]))
+            && sink.recall(SeriesKey::new(KeyKind::Line, &body[start..end]))
         {
             self.raw = &body[start..end];
             self.announced = true;
@@ -115,7 +115,7 @@ impl<'a> Key<'a> {
         if !self.announced {
             sink.series(&self.source, self.metadata.closed()?);
             if self.may_be_recalled {
-                sink.remember(SeriesKey::Line(self.raw));
+                sink.remember(SeriesKey::new(KeyKind::Line, self.raw));
             }
             self.announced = true;
         }

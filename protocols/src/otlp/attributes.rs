@@ -7,7 +7,7 @@ use crate::json::{write_integer, write_number, write_string};
 use crate::metadata::{METADATA_BYTES_MAX, Metadata, write_member};
 use crate::names;
 use crate::refusal::Fault;
-use crate::sink::SeriesKey;
+use crate::sink::{KeyKind, SeriesKey};
 use crate::wire::{self, Fields, Malformed, Wire};
 
 /// Arrays and maps of an attribute in each other.
@@ -65,7 +65,7 @@ impl<'a> Attributes<'a> {
             put_part(name, &mut self.key);
             put_part(value, &mut self.key);
         }
-        SeriesKey::DataPoint(&self.key)
+        SeriesKey::new(KeyKind::DataPoint, &self.key)
     }
 
     /// Whether the data point belongs to the sink's current series.

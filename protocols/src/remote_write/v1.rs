@@ -4,7 +4,7 @@ use super::samples::Numbers;
 use super::series::{Label, Labels, Writer};
 use super::shown;
 use crate::Sink;
-use crate::sink::{Family, SeriesKey};
+use crate::sink::{Family, KeyKind, SeriesKey};
 use crate::wire::{self, Fields, Malformed, Wire};
 
 const TIMESERIES: u32 = 1;
@@ -68,7 +68,7 @@ impl<'a> TextLabels<'a> {
         while let Some((LABELS, _)) = rest.next()? {
             others = rest;
         }
-        let key = SeriesKey::Labels(self.rest.until(others));
+        let key = SeriesKey::new(KeyKind::Labels, self.rest.until(others));
         while let Some((number, _)) = rest.next()? {
             if number == LABELS {
                 return Ok(None);

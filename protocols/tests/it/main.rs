@@ -13,7 +13,7 @@ mod recorded;
 mod recorder;
 mod remote_write;
 
-use protocols::{Family, Field, Refusal, Sample, SampleKind, SeriesKey, Sink, Value};
+use protocols::{Family, Field, KeyKind, Refusal, Sample, SampleKind, SeriesKey, Sink, Value};
 
 /// Random numbers of a seed that is printed, and taken from the environment.
 fn random() -> fastrand::Rng {

@@ -100,6 +100,13 @@ impl Params for PanelIndex {
 /// How a request of an agent names its bucket: `bucket`, `db`, or the header `X-Bucket`.
 pub struct BucketParam(pub BucketName);
 
+impl BucketParam {
+    /// The name among parameters, of which `last` returns the last value.
+    pub fn among<'p>(last: impl Fn(&str) -> Option<&'p str>) -> Option<&'p str> {
+        ["bucket", "db"].into_iter().find_map(last)
+    }
+}
+
 impl Params for BucketParam {
     fn read(request: &HttpRequest, _: usize, faults: &Faults) -> Option<Self> {
         let pairs = Pairs::of(request, faults)?;
@@ -107,7 +114,7 @@ impl Params for BucketParam {
             .headers()
             .get("x-bucket")
             .and_then(|value| value.to_str().ok());
-        let named = ["bucket", "db"].into_iter().find_map(|name| pairs.last(name));
+        let named = Self::among(|name| pairs.last(name));
         let named = named.or(header).map(str::to_owned);
         Some(Self(BucketName(named)))
     }

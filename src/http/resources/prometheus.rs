@@ -93,9 +93,12 @@ impl NamesBucket for BucketParam {
     /// The parameters of the form are before those of the query string, and these before the header.
     fn name<const BY_FORM: bool>(&self, asked: &Asked<BY_FORM>) -> BucketName {
         let of_form = &asked.pairs[..asked.of_form];
-        let last = |name| of_form.iter().rev().find(|(of, _)| of == name);
-        match last("bucket").or_else(|| last("db")) {
-            Some((_, named)) => BucketName(Some(named.clone())),
+        let last = |name: &str| {
+            let found = of_form.iter().rev().find(|(of, _)| of == name);
+            found.map(|(_, value)| value.as_str())
+        };
+        match Self::among(last) {
+            Some(named) => BucketName(Some(named.to_owned())),
             None => self.0.clone(),
         }
     }

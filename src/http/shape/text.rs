@@ -76,16 +76,8 @@ from_text! {
         check_secret(&bounded(text, SECRET_CHARS_MAX)?)?;
         Ok::<_, String>(Self(text.to_owned()))
     };
-    Url, |text| {
-        let url = trimmed(text, URL_CHARS_MAX)?;
-        check_url_form(&url)?;
-        Ok::<_, String>(Self(url))
-    };
-    UrlOrMailto, |text| {
-        let url = trimmed(text, URL_CHARS_MAX)?;
-        check_receiver(&url)?;
-        Ok::<_, String>(Self(url))
-    };
+    Url, |text| url(text, check_url_form).map(Self);
+    UrlOrMailto, |text| url(text, check_receiver).map(Self);
 }
 
 described!(Trimmed<MAX> where [const MAX: usize], format!("Name{MAX}"), text(1, MAX).pattern(Some(NOT_BLANK)));
@@ -129,6 +121,11 @@ fn bounded(text: &str, chars_max: usize) -> Result<String, String> {
         chars if chars > chars_max => Err(format!("must have at most {chars_max} characters, not {chars}")),
         _ => Ok(text.to_owned()),
     }
+}
+
+fn url(text: &str, check: impl Fn(&str) -> Result<(), String>) -> Result<String, String> {
+    let url = trimmed(text, URL_CHARS_MAX)?;
+    check(&url).map(|()| url)
 }
 
 fn note(text: &str, chars_max: usize) -> Result<String, String> {

@@ -26,9 +26,8 @@ pub struct RowWriter<'a> {
     metadata: MetadataWriter,
     /// The fields of a row; a buffer.
     fields: Vec<Field<'a>>,
-    /// The metadata of the series that the sink has, if it has one.
-    current: String,
-    has_series: bool,
+    /// The metadata of the series that the sink has; `None` before the first.
+    current: Option<String>,
 }
 
 impl<'a> RowWriter<'a> {
@@ -47,8 +46,7 @@ impl<'a> RowWriter<'a> {
             exported_source,
             metadata: MetadataWriter::default(),
             fields: Vec::new(),
-            current: String::new(),
-            has_series: false,
+            current: None,
         }
     }
 
@@ -115,11 +113,11 @@ impl<'a> RowWriter<'a> {
                 "its metadata has {bytes} bytes, and may have {METADATA_BYTES_MAX}"
             ));
         }
-        if !self.has_series || self.current != metadata {
+        if self.current.as_deref() != Some(metadata) {
             sink.series(self.source, metadata);
-            self.has_series = true;
-            self.current.clear();
-            self.current.push_str(metadata);
+            let current = self.current.get_or_insert_default();
+            current.clear();
+            current.push_str(metadata);
         }
         Ok(())
     }
