@@ -18,6 +18,7 @@ mod group_rows;
 mod groups;
 mod level_cells;
 mod matching;
+mod moments;
 mod open_step;
 mod opened;
 mod ordered;

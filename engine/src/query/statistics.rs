@@ -4,6 +4,7 @@
 use super::budget::Held;
 use super::cell::Content;
 use super::distinct::Distinct;
+use super::moments::Moments;
 use super::quantile::{Values, quantile};
 use super::scan::Position;
 use crate::EngineError;
@@ -60,14 +61,6 @@ pub(super) struct Parts {
     pub(super) distinct: Distinct,
 }
 
-/// Number of values, their mean, and the sum of the squares of their differences from it.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Moments {
-    count: f64,
-    mean: f64,
-    squares: f64,
-}
-
 /// The growth of a counter, scaled; that of merged sources is added up.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Growth {
@@ -100,9 +93,7 @@ impl Statistics {
 
     /// The standard deviation of a sample; `None` for fewer than two values, or beyond the range of doubles.
     pub fn stddev(&self) -> Option<f64> {
-        let Moments { count, squares, .. } = self.parts.as_ref()?.moments;
-        let stddev = (squares / (count - 1.0)).sqrt();
-        (count > 1.0 && stddev.is_finite()).then_some(stddev)
+        self.parts.as_ref()?.moments.stddev()
     }
 
     /// The growth of a counter: a value below the previous one counts as a restart from zero.
@@ -216,31 +207,6 @@ impl From<Statistics> for Aggregate {
         let Aggregate { count, min, max, .. } = statistics.aggregate;
         let share = statistics.over_time().unwrap_or_default().min(1.0);
         Aggregate::new(count, share * count as f64, min, max)
-    }
-}
-
-impl Moments {
-    /// Adds a value (Welford, Note on a method for calculating corrected sums of squares and products, 1962).
-    #[inline]
-    pub(super) fn add(&mut self, value: f64) {
-        self.count += 1.0;
-        let off = value - self.mean;
-        self.mean += off / self.count;
-        self.squares += off * (value - self.mean);
-    }
-
-    /// Adds other values (Chan, Golub and LeVeque, Updating formulae and a pairwise algorithm for computing sample
-    /// variances, 1979).
-    fn absorb(&mut self, others: Moments) {
-        if self.count == 0.0 {
-            *self = others;
-        } else if others.count > 0.0 {
-            let count = self.count + others.count;
-            let off = others.mean - self.mean;
-            self.squares += others.squares + off * off * (self.count / count) * others.count;
-            self.mean += off * (others.count / count);
-            self.count = count;
-        }
     }
 }
 
