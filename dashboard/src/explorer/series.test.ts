@@ -196,6 +196,12 @@ describe("where a group is drawn", () => {
       newest: { at: 1.6 * HOUR, value: 3 },
     });
   });
+
+  test("a newest point where a group ends is that of the next group", () => {
+    const newest = new Map([["x.a.v", { at: HOUR, value: 3 }]]);
+    const of = (starts: number[]) => line(cells(starts), "v", "hour", { newest }).times;
+    expect([of([0, HOUR]), of([0])]).toEqual([[0.5 * HOUR, HOUR], [0.5 * HOUR]]);
+  });
 });
 
 test("the newest value of sums is that of the newest group, drawn where the data end", () => {

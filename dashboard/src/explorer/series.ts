@@ -193,8 +193,10 @@ function fill(line: Line, table: SourceTable, { groupBy }: Part, { span, plan }:
  * point, so that the end of the line is where the data end.
  */
 function placeOf(start: number, step: Step, span: Span, zone: Zone, newest: number | null): number {
-  const [from, to] = [Math.max(start, span.from), Math.min(stepEnd(start, step, zone), span.to)];
-  if (newest !== null && newest >= from && newest <= to) return newest;
+  const end = stepEnd(start, step, zone);
+  const [from, to] = [Math.max(start, span.from), Math.min(end, span.to)];
+  // A point at the end of a group is the first of the next one.
+  if (newest !== null && newest >= from && newest <= to && newest < end) return newest;
   return from + (to - from) / 2;
 }
 
