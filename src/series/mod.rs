@@ -28,6 +28,7 @@ pub use forgotten::{ForgettingBudget, IndexReader, StoreCounts};
 pub use index::{NewSeries, SeriesIndex, Unsaved};
 pub use labels::{Labels, LabelsWriter, digest_of};
 pub use matcher::{Matcher, Pattern};
+pub use order::places_in_order;
 pub use values::{DimensionValues, Values};
 
 pub use crate::ledger::Digest;

@@ -2,25 +2,10 @@
 
 use std::mem::take;
 
-/// Values with their numbers of series, in order, each once: numbers of the same value are added. Most values are told
-/// apart by the eight bytes behind those that all of them begin with, without a look at the text.
+/// Values with their numbers of series, in order, each once: numbers of the same value are added.
 pub(super) fn in_order(mut counted: Vec<(Box<str>, u64)>) -> Vec<(Box<str>, u64)> {
-    let shared = shared_bytes(&counted);
-    let key = |value: &str| {
-        let mut bytes = [0; 8];
-        let rest = &value.as_bytes()[shared..];
-        let length = rest.len().min(bytes.len());
-        bytes[..length].copy_from_slice(&rest[..length]);
-        u64::from_be_bytes(bytes)
-    };
-    let keys = counted.iter().map(|(value, _)| key(value));
-    let mut places: Vec<(u64, usize)> = keys.zip(0..).collect();
-    places.sort_unstable_by(|(one, at), (other, other_at)| {
-        let texts = || counted[*at].0.cmp(&counted[*other_at].0);
-        one.cmp(other).then_with(texts)
-    });
     let mut ordered: Vec<(Box<str>, u64)> = Vec::with_capacity(counted.len());
-    for (_, place) in places {
+    for place in places_in_order(&counted, |(value, _)| value) {
         let (value, count) = take(&mut counted[place]);
         match ordered.last_mut() {
             Some((last, total)) if *last == value => *total += count,
@@ -30,13 +15,32 @@ pub(super) fn in_order(mut counted: Vec<(Box<str>, u64)>) -> Vec<(Box<str>, u64)
     ordered
 }
 
-/// Number of bytes with which all values begin.
-fn shared_bytes(counted: &[(Box<str>, u64)]) -> usize {
-    let Some(((first, _), others)) = counted.split_first() else {
+/// The places of texts, in the order of their bytes. Most texts are told apart by the eight bytes behind those that all of
+/// them begin with, without a look at the text.
+pub fn places_in_order<T>(values: &[T], text: impl Fn(&T) -> &str) -> Vec<usize> {
+    let shared = shared_bytes(values.iter().map(&text));
+    let key = |value: &T| {
+        let mut bytes = [0; 8];
+        let rest = &text(value).as_bytes()[shared..];
+        let length = rest.len().min(bytes.len());
+        bytes[..length].copy_from_slice(&rest[..length]);
+        u64::from_be_bytes(bytes)
+    };
+    let mut places: Vec<(u64, usize)> = values.iter().map(key).zip(0..).collect();
+    places.sort_unstable_by(|(one, at), (other, other_at)| {
+        let texts = || text(&values[*at]).cmp(text(&values[*other_at]));
+        one.cmp(other).then_with(texts)
+    });
+    places.into_iter().map(|(_, place)| place).collect()
+}
+
+/// Number of bytes with which all texts begin.
+fn shared_bytes<'t>(mut texts: impl Iterator<Item = &'t str>) -> usize {
+    let Some(first) = texts.next() else {
         return 0;
     };
-    others.iter().fold(first.len(), |shared, (value, _)| {
-        let pairs = first.as_bytes()[..shared].iter().zip(value.as_bytes());
+    texts.fold(first.len(), |shared, text| {
+        let pairs = first.as_bytes()[..shared].iter().zip(text.as_bytes());
         pairs.take_while(|(one, other)| one == other).count()
     })
 }

@@ -68,6 +68,19 @@ impl PostedSeries {
         }
     }
 
+    /// Passes those that are among these on, in order.
+    pub(super) fn try_for_each_among<E>(
+        &self,
+        among: &RoaringBitmap,
+        mut pass: impl FnMut(u32) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self {
+            PostedSeries::One(ordinal) if among.contains(*ordinal) => pass(*ordinal),
+            PostedSeries::One(_) => Ok(()),
+            PostedSeries::Any(series) => (series & among).into_iter().try_for_each(pass),
+        }
+    }
+
     /// The least and the greatest.
     pub(super) fn ends(&self) -> (u32, u32) {
         match self {
@@ -159,7 +172,13 @@ mod tests {
             assert_eq!(read.any_among(&among), !both.is_empty());
             let mut found = RoaringBitmap::from_iter([7]);
             read.add_among(&among, &mut found);
-            assert_eq!(found, both | RoaringBitmap::from_iter([7]));
+            assert_eq!(found, &both | RoaringBitmap::from_iter([7]));
+            let mut passed = Vec::new();
+            let _ = read.try_for_each_among(&among, |ordinal| {
+                passed.push(ordinal);
+                Ok::<_, ()>(())
+            });
+            assert_eq!(passed, both.iter().collect::<Vec<_>>());
             let ends = [series.min(), series.max()].map(Option::unwrap_or_default);
             assert_eq!(read.ends(), (ends[0], ends[1]));
             let mut added = RoaringBitmap::from_iter([7]);

@@ -134,6 +134,7 @@ impl SeriesIndex {
             if series.any_among(among) {
                 series.add_among(among, values.entry(value.into()).or_default());
             }
+            Ok::<_, LedgerError>(())
         })?;
         Ok(values)
     }
@@ -157,21 +158,38 @@ impl SeriesIndex {
                 _ if having > 0 => counted.push((value.into(), having)),
                 _ => {}
             }
+            Ok::<_, LedgerError>(())
         })?;
         // They come in order of their first bytes only.
         Ok(in_order(counted))
     }
 
+    /// Passes each of these series that has a dimension to `each`, with its value.
+    ///
+    /// # Errors
+    /// The ledger cannot be read, or an error of `each`.
+    pub fn for_each_series<E: From<LedgerError>>(
+        &self,
+        source: u32,
+        name: &str,
+        among: &RoaringBitmap,
+        mut each: impl FnMut(&str, u32) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.for_each_value(source, name, "", among, |value, series, among| {
+            series.try_for_each_among(among, |ordinal| each(value, ordinal))
+        })
+    }
+
     /// Passes the values of a dimension that begin with `prefix` to `each`: the value, series that have it, and among
     /// which of them they are looked for. A value may come several times, each time with other series.
-    fn for_each_value(
+    fn for_each_value<E: From<LedgerError>>(
         &self,
         source: u32,
         name: &str,
         prefix: &str,
         among: &RoaringBitmap,
-        mut each: impl FnMut(&str, &PostedSeries, &RoaringBitmap),
-    ) -> Result<(), LedgerError> {
+        mut each: impl FnMut(&str, &PostedSeries, &RoaringBitmap) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut few = Values::new();
         if among.len() <= SINGLE_SERIES_MAX {
             for ordinal in among {
@@ -181,9 +199,9 @@ impl SeriesIndex {
                     few.entry(value.into()).or_default().insert(ordinal);
                 }
             }
-            few.into_iter()
-                .for_each(|(value, series)| each(&value, &PostedSeries::Any(series), among));
-            return Ok(());
+            return few
+                .into_iter()
+                .try_for_each(|(value, series)| each(&value, &PostedSeries::Any(series), among));
         }
         // Recent series first: one that a checkpoint moves meanwhile is then found at least once. In the ledger, it is
         // not looked for again.
@@ -196,7 +214,7 @@ impl SeriesIndex {
             }
         }
         few.into_iter()
-            .for_each(|(value, series)| each(&value, &PostedSeries::Any(series), among));
+            .try_for_each(|(value, series)| each(&value, &PostedSeries::Any(series), among))?;
         let saved = match recent.is_empty() {
             true => Cow::Borrowed(among),
             false => Cow::Owned(among - recent),
@@ -209,7 +227,7 @@ impl SeriesIndex {
                     posting.value,
                     &posting.series,
                     saved.around(posting.series.ends()),
-                );
+                )?;
             }
             Ok(true)
         })

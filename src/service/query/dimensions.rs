@@ -1,18 +1,14 @@
-//! Dimensions in queries: which series match the conditions on them, and the groups that their values form.
+//! Dimensions in queries: which series match the conditions on them.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use engine::query::Held;
 use engine::{SeriesSnapshot, View};
-use foldhash::fast::RandomState;
-use roaring::RoaringBitmap;
 
 use super::QueryInput;
 use super::immediate::IMMEDIATE_SERIES_MAX;
-use super::plan::{Plan, QuerySources, ReachedSeries};
-use super::series_groups::{DimensionValue, SeriesGroup};
+use super::plan::{Plan, QuerySources};
 use crate::bucket::IndexedView;
 use crate::catalog::{Dimensions, Source};
 use crate::error::{Detail, ServiceError, shown_names};
@@ -242,143 +238,4 @@ impl Plan {
         }
         Ok(false)
     }
-
-    /// Assigns series, which are sorted by source and ordinal, to groups by the values of dimensions, and by their
-    /// sources unless these are merged. Sorts the series by their groups.
-    pub(super) fn group_by_dimensions(
-        &self,
-        series: &mut [ReachedSeries],
-        indexed: &IndexedView,
-        held: &mut Held<'_>,
-    ) -> Result<Vec<SeriesGroup>, ServiceError> {
-        let names = &self.input.group_by_dimensions;
-        let sources = runs_of_sources(series);
-        // For each series, for each name, the number of its value among all values in their order; 0 for none.
-        let mut ranks: Vec<u32> = Vec::new();
-        held.reserve(&mut ranks, series.len() * names.len())?;
-        ranks.resize(series.len() * names.len(), 0);
-        let mut values: Vec<Vec<DimensionValue>> = Vec::new();
-        for (place, name) in names.iter().enumerate() {
-            let mut of_name: BTreeMap<Box<str>, Vec<(usize, RoaringBitmap)>> = BTreeMap::new();
-            for (number, run) in sources.iter().enumerate() {
-                let Some(source) = series[run.clone()].first().map(|it| &it.source) else {
-                    continue;
-                };
-                if source.dimensions.is_none() {
-                    continue;
-                }
-                let ordinals = series[run.clone()].iter().map(|it| it.series.ordinal);
-                let among: RoaringBitmap = ordinals.collect();
-                let found = indexed.index.values(source.ordinal, name, "", &among);
-                for (value, having) in found.map_err(ServiceError::internal)? {
-                    held.grow(2 * value.len() + having.serialized_size() + VALUE_BYTES)?;
-                    of_name.entry(value).or_default().push((number, having));
-                }
-            }
-            let mut all: Vec<DimensionValue> = vec![None];
-            for (value, having) in of_name {
-                let rank = all.len() as u32;
-                all.push(Some(value.into()));
-                for (number, having) in having {
-                    let run = sources[number].clone();
-                    for ordinal in having {
-                        let within = &series[run.clone()];
-                        if let Ok(at) = within.binary_search_by_key(&ordinal, |it| it.series.ordinal) {
-                            ranks[(run.start + at) * names.len() + place] = rank;
-                        }
-                    }
-                }
-            }
-            values.push(all);
-        }
-        let mut found: HashMap<(u32, &[u32]), u32, RandomState> = HashMap::default();
-        let mut groups: Vec<(u32, &[u32], SeriesGroup)> = Vec::new();
-        for (number, run) in sources.iter().enumerate() {
-            let number = if self.is_merged() { 0 } else { number as u32 };
-            for at in run.clone() {
-                let ranks = &ranks[at * names.len()..(at + 1) * names.len()];
-                let group = *found.entry((number, ranks)).or_insert(groups.len() as u32);
-                if group as usize == groups.len() {
-                    let dimensions = ranks.iter().zip(&values);
-                    let dimensions: Box<[DimensionValue]> = dimensions
-                        .map(|(rank, values)| values[*rank as usize].clone())
-                        .collect();
-                    held.grow(GROUP_BYTES + size_of_val(&*dimensions))?;
-                    let of = (!self.is_merged()).then(|| (series[at].source.id, series[at].schema));
-                    groups.push((number, ranks, SeriesGroup::new(of, dimensions)));
-                }
-                series[at].group = group;
-                groups[group as usize].2.series += 1;
-            }
-        }
-        // Sources are sorted by id, and values by their order.
-        let mut order: Vec<u32> = (0..groups.len() as u32).collect();
-        order.sort_unstable_by_key(|group| {
-            let (number, ranks, _) = &groups[*group as usize];
-            (*number, *ranks)
-        });
-        let mut new_numbers = vec![0; order.len()];
-        for (new, old) in (0..).zip(&order) {
-            new_numbers[*old as usize] = new;
-        }
-        let mut groups: Vec<Option<SeriesGroup>> =
-            groups.into_iter().map(|(_, _, group)| Some(group)).collect();
-        let groups: Vec<SeriesGroup> = order
-            .iter()
-            .filter_map(|old| groups[*old as usize].take())
-            .collect();
-        for it in series.iter_mut() {
-            it.group = new_numbers[it.group as usize];
-        }
-        sort_by_group(series, &groups, held)?;
-        Ok(groups)
-    }
-}
-
-/// Approximate memory of a value and of a group while groups are made.
-const VALUE_BYTES: usize = 128;
-const GROUP_BYTES: usize = 2 * size_of::<SeriesGroup>() + 64;
-
-/// Sorts series by their groups, whose sizes are known, and keeps the order within each. Each series is swapped into its
-/// place once; a sort by comparisons would move it several times.
-fn sort_by_group(
-    series: &mut [ReachedSeries],
-    groups: &[SeriesGroup],
-    held: &mut Held<'_>,
-) -> Result<(), ServiceError> {
-    let (mut next, mut places): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
-    held.reserve(&mut next, groups.len())?;
-    held.reserve(&mut places, series.len())?;
-    // The place of the next series of each group.
-    let mut past = 0;
-    for group in groups {
-        next.push(past);
-        past += group.series;
-    }
-    for it in series.iter() {
-        let next = &mut next[it.group as usize];
-        places.push(*next);
-        *next += 1;
-    }
-    for at in 0..series.len() {
-        while places[at] != at {
-            let place = places[at];
-            series.swap(at, place);
-            places.swap(at, place);
-        }
-    }
-    held.shrink((next.capacity() + places.capacity()) * size_of::<usize>());
-    Ok(())
-}
-
-/// The series of each source.
-fn runs_of_sources(series: &[ReachedSeries]) -> Vec<std::ops::Range<usize>> {
-    let mut runs: Vec<std::ops::Range<usize>> = Vec::new();
-    for (at, it) in series.iter().enumerate() {
-        match runs.last_mut() {
-            Some(run) if series[run.start].source.id == it.source.id => run.end = at + 1,
-            _ => runs.push(at..at + 1),
-        }
-    }
-    runs
 }

@@ -13,6 +13,7 @@ mod conditions;
 mod coverage;
 mod cursor;
 mod deletion;
+mod dimension_groups;
 mod dimensions;
 mod export;
 mod expression;
