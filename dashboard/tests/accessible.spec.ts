@@ -15,7 +15,7 @@ const SIZES = { desk: { width: 1440, height: 900 }, phone: { width: 390, height:
 
 for (const colorScheme of ["light", "dark"] as const) {
   test(`axe finds nothing, ${colorScheme}`, async ({ page, service }) => {
-    test.setTimeout(240_000);
+    test.setTimeout(600_000);
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
     const found: Record<string, string[]> = {};
     const checkPage = async (name: string) => {

@@ -58,7 +58,7 @@ test("while the server does not answer the page says since when, and comes back 
   await open(page, account, "#/buckets");
   await page.route("**/api/**", (route) => route.abort());
   await page.clock.runFor(KNOWN_MS);
-  await expect(page.getByText(/Not up to date since \d\d:\d\d\./)).toBeVisible();
+  await expect(page.getByText(/Not up to date since (\d{4}-\d\d-\d\d )?\d\d:\d\d\./)).toBeVisible();
   await page.evaluate(() => (location.hash = "#/webhooks"));
   await expect(page.getByRole("heading", { name: "The webhooks could not be loaded" })).toBeVisible();
   await page.unroute("**/api/**");

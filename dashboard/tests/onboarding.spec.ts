@@ -58,7 +58,7 @@ test("from an empty server to a chart in few clicks", async ({ page }) => {
     await expect(page.locator("pre").first()).toContainText("svc_w_");
 
     await run("sh", ["-c", command]);
-    await expect(page.getByText("The first point is in.")).toBeVisible({ timeout: 6000 });
+    await expect(page.getByText("The first point is in.")).toBeVisible();
     await expect(page.locator(".figure", { hasText: "Points" })).toContainText("1");
     // After going back, the last step is still shown.
     await visit(page, "#/");
@@ -109,13 +109,15 @@ test("the guide waits for the first point cheaply, and not at all while nobody l
   await expect(page.locator(".step.next")).toContainText("Send a point");
   const source = `/api/buckets/${bucket._id}/sources/${dataSource._id}`;
   const polls = () => requests.filter((path) => path === source).length;
-  await expect.poll(polls).toBe(1);
+  await expect.poll(polls).toBeGreaterThanOrEqual(1);
+  const began = Date.now();
   requests.length = 0;
   for (let second = 0; second < 9; second += 3) {
     await page.clock.runFor(3000);
-    await expect.poll(polls).toBe(second / 3 + 1);
+    await expect.poll(polls).toBeGreaterThanOrEqual(second / 3 + 1);
   }
-  // One request every three seconds, and the feed of changes.
+  // One request every three seconds, and the feed of changes. The page's clock goes on by itself as well.
+  expect(polls()).toBeLessThanOrEqual(4 + Math.floor((Date.now() - began) / 3000));
   expect(requests.filter((path) => ![source, "/api/changes"].includes(path))).toEqual([]);
   const hide = (hidden: boolean) =>
     page.evaluate((value) => {

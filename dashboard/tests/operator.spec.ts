@@ -126,7 +126,7 @@ test("4,096 shards are found through", async ({ page, service }) => {
   const began = Date.now();
   await page.getByLabel("Search shards").fill("4095");
   await expect(shards.first()).toContainText("4095");
-  expect(Date.now() - began).toBeLessThan(2000);
+  expect(Date.now() - began).toBeLessThan(10_000);
 });
 
 test("without an operator's token the page says what to set", async ({ page }) => {

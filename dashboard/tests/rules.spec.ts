@@ -189,13 +189,13 @@ test("a rule that clears is armed by time alone, and the page knows", async ({ p
       kind: "auto",
       intervalSeconds: 60,
       windowSeconds: 300,
-      dwellSeconds: 8,
+      dwellSeconds: 30,
       inputs: [{ key: "x", field: "vibration" }],
       parameters: {},
     },
   });
   // A second verdict is due only after a minute, so the server's answer is moved back by that time.
-  const cleared = new Date().toISOString();
+  let cleared = "";
   let over = false;
   await page.route(/\/api\/buckets\/[^/]*\/alerts/, async (route) => {
     const response = await route.fetch();
@@ -204,10 +204,12 @@ test("a rule that clears is armed by time alone, and the page knows", async ({ p
     await route.fulfill({ response, json: body });
   });
   await page.clock.install();
+  // Only now, so that it is armed while the page is open, not before.
+  cleared = new Date().toISOString();
   await open(page, account, "#/rules");
   await expect(page.getByRole("row", { name: /Pump 1 shakes/ })).toContainText("clearing");
   over = true;
-  await page.clock.runFor(9500);
+  await page.clock.runFor(31_500);
   await expect(page.getByRole("row", { name: /Pump 1 shakes/ })).toContainText("armed");
 });
 

@@ -103,7 +103,7 @@ REFERENCE: list[tuple[str | None, dict[str, Any], dict[str, Any]]] = [
     ("absence", {}, {"inputs": [{"key": "n", "field": "never"}]}),
     ("absence", {"maxGapSeconds": 60}, {"inputs": [{"key": "n", "field": "never"}]}),
     ("absence", {"maxGapSeconds": 7200}, {"inputs": [{"key": "n", "field": "never"}]}),
-    ("absence", {"maxGapSeconds": 1000}, {"inputs": "grouped"}),
+    ("absence", {"maxGapSeconds": 5000}, {"inputs": "grouped"}),
     ("zscore", {}, {}),
     ("zscore", {"limit": 2, "minPoints": 5}, {}),
     ("zscore", {"limit": 100, "minPoints": 5}, {}),

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::quota;
 use crate::scene::{self, array, assert_faults};
 use crate::support::client::{Answer, Client};
 use crate::support::given::{Account, Bucket, point, text};
@@ -66,8 +67,9 @@ fn a_key_may_have_an_end() {
 
 #[test]
 fn an_expired_key_is_refused_and_stays_listed() {
+    quota::within_a_month();
     let (_server, account, bucket) = scene::bucket();
-    let ends_ns = now_ns() + SECOND;
+    let ends_ns = now_ns() + 3 * SECOND;
     let body = json!({"name": "brief", "type": "read", "expiresAt": timestamp(ends_ns)});
     let (id, secret) = key(&bucket, &body);
     let path = format!("/api/buckets/{}/sources", bucket.id);
@@ -174,6 +176,7 @@ fn rotation_is_for_those_who_may_create_such_a_key() {
 
 #[test]
 fn lists_show_the_calls_of_this_month() {
+    quota::within_a_month();
     let (mut server, account, bucket) = scene::bucket();
     let source = bucket.source("one", &["v"]);
     let (id, secret) = key(&bucket, &json!({"name": "device", "type": "write"}));

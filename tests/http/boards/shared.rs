@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::shares::share;
 use super::{body_with, create, panel, send};
+use crate::access::quota;
 use crate::scene::{self, UNKNOWN_ID, array, assert_faults, call, in_days, members};
 use crate::support::client::{Answer, Client};
 use crate::support::given::{Account, point, text};
@@ -194,6 +195,7 @@ fn a_panel_reaches_nothing_outside_of_the_organization() {
 
 #[test]
 fn what_a_link_shows_counts_against_no_quota() {
+    quota::within_a_month();
     let server = scene::server_with("accounts.default_plan", "Free");
     let account = Account::sign_up(&server.client);
     let bucket = account.bucket("tides");

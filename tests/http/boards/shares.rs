@@ -93,7 +93,7 @@ fn links_end_and_are_bounded() {
             "small print N.9: required, in the future, at most 366 days",
         );
     }
-    let soon = text(&share(&account, &id, &timestamp(now_ns() + 2 * SECOND)), "/token");
+    let soon = text(&share(&account, &id, &timestamp(now_ns() + 5 * SECOND)), "/token");
     open(&server.client, &soon).expect(200, "not yet");
     until("small print N.9: expired", || {
         (open(&server.client, &soon).status == 404).then_some(())

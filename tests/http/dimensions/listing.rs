@@ -207,7 +207,7 @@ fn expired_points_are_in_no_listing() {
     bucket.send(&[
         labelled(
             &source,
-            edge_ns + 3 * SECOND,
+            edge_ns + 5 * SECOND,
             1,
             &json!({"host": "old", "gone": "x"}),
         ),

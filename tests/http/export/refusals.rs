@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{EXPORT, post};
+use crate::access::quota;
 use crate::scene::{self, UNKNOWN_ID, assert_faults, call};
 use crate::support::given::{Account, point};
 use crate::support::process::{Server, Setup};
@@ -117,6 +118,7 @@ fn faults_are_answered_before_the_first_byte() {
 
 #[test]
 fn an_export_counts_one_call_of_any_size() {
+    quota::within_a_month();
     let server = Server::start_with(Setup::default());
     let bucket = Account::sign_up(&server.client).bucket("tides");
     let source = bucket.source("gauge", &["level"]);

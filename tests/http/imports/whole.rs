@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use serde_json::json;
 
 use super::{CSV, PARQUET, bucket, errors, post, source, values};
-use crate::scene::assert_faults;
+use crate::scene::{self, assert_faults};
 use crate::support::given::Bucket;
 use crate::support::waiting::until;
 
@@ -145,7 +145,8 @@ fn an_organization_has_a_bounded_number_of_imports_in_progress() {
         is_refused.then_some(())
     });
     assert!(refused().header("Retry-After").is_some());
-    let other = crate::support::given::Account::sign_up(&account.client).bucket("other");
+    let other = crate::support::given::Account::sign_up(&account.client);
+    let other = other.bucket_with(&json!({"name": "other", "retentionDays": scene::RETENTION_DAYS_MAX}));
     post(&other, CSV, "", b"time,a\n2026-01-01T00:00:00Z,1\n").expect(201, "others are served");
     drop(held);
     until("their places are free again", || {

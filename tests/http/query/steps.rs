@@ -118,7 +118,7 @@ fn lengths_are_counted_from_a_monday() {
 /// A bucket with a point every half hour from a day before that moment to a day after it.
 fn around_spring() -> (crate::support::process::Server, Bucket) {
     let (server, account, _) = scene::bucket();
-    let bucket = account.bucket_with(&json!({"name": "long", "retentionDays": 3_650}));
+    let bucket = account.bucket_with(&json!({"name": "long", "retentionDays": scene::RETENTION_DAYS_MAX}));
     let source = bucket.source("gauge", &["level"]);
     // Sent singly: batches accept nothing older than 30 days.
     for nth in 0..96 {
@@ -177,7 +177,7 @@ fn lengths_follow_the_clock_of_a_zone() {
 #[test]
 fn quarters_and_years_are_those_of_the_calendar() {
     let (_server, account, _) = scene::bucket();
-    let bucket = account.bucket_with(&json!({"name": "long", "retentionDays": 3_650}));
+    let bucket = account.bucket_with(&json!({"name": "long", "retentionDays": scene::RETENTION_DAYS_MAX}));
     let source = bucket.source("gauge", &["level"]);
     for at in [
         "2019-12-31T23:59:59.999999999Z",

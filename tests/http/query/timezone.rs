@@ -13,7 +13,7 @@ const SPRING: i64 = 1_774_742_400 * SECOND;
 /// A bucket whose retention includes that moment.
 fn long_retention_bucket() -> (Server, Bucket) {
     let (server, account, _) = scene::bucket();
-    let bucket = account.bucket_with(&json!({"name": "long", "retentionDays": 3_650}));
+    let bucket = account.bucket_with(&json!({"name": "long", "retentionDays": scene::RETENTION_DAYS_MAX}));
     (server, bucket)
 }
 

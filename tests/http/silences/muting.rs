@@ -157,7 +157,7 @@ fn a_silence_ends_by_itself() {
     let (_server, account, bucket) = scene();
     let receiver = Receiver::answering(|_, _| status(200));
     let source = bucket.source("gauge", &["level"]);
-    let brief = create(&account, &json!({"bucketId": bucket.id, "until": in_seconds(2)}));
+    let brief = create(&account, &json!({"bucketId": bucket.id, "until": in_seconds(5)}));
     let rest = create(&account, &json!({"bucketId": bucket.id}));
     assert_eq!(
         listed(&account, &account.admin),

@@ -283,6 +283,7 @@ fn status_409_conflict() {
 
 #[test]
 fn status_429_too_many_requests() {
+    quota::within_a_month();
     let (_server, account, _) = quota::on_plan("Free");
     quota::use_up(&account);
     let refused = quota::show(&account).refused(429, "spec, Errors: 429 monthly quota exceeded");

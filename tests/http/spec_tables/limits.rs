@@ -14,6 +14,7 @@ use crate::support::watch::evaluation;
 
 #[test]
 fn api_calls_per_month_and_the_rate_headers() {
+    quota::within_a_month();
     for (plan, calls) in [("Free", 10_000), ("Pro", 1_000_000)] {
         let (_server, account, _) = quota::on_plan(plan);
         let sentence = format!("spec, Limits: API calls per month: {plan}, in X-RateLimit-*");
