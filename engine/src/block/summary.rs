@@ -65,11 +65,17 @@ pub struct BlockSummary {
 impl BlockSummary {
     /// The summary of a field; `None` if no row has it.
     pub fn field(&self, field: u16) -> Option<&FieldSummary> {
-        let index = self
-            .fields
-            .binary_search_by_key(&field, |summary| summary.field)
-            .ok()?;
+        let index = self.index_of(field, 0)?;
         Some(&self.fields[index])
+    }
+
+    /// The index of a field, which is looked for at `near` first.
+    pub(crate) fn index_of(&self, field: u16, near: usize) -> Option<usize> {
+        if self.fields.get(near).is_some_and(|summary| summary.field == field) {
+            return Some(near);
+        }
+        let index = self.fields.binary_search_by_key(&field, |summary| summary.field);
+        index.ok()
     }
 
     /// Whether one of these fields has a value in every row.

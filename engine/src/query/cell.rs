@@ -14,11 +14,9 @@ pub trait Content: Default {
     /// Whether it contains no values.
     fn is_empty(&self) -> bool;
 
-    /// Adds another part of the same cell; `held` grows by what that takes.
-    ///
-    /// # Errors
-    /// [`EngineError::OverBudget`].
-    fn absorb(&mut self, part: Self, held: &mut Held<'_>) -> Result<(), EngineError>;
+    /// Adds another part of the same cell. Returns how many bytes less the result takes than both, by
+    /// [`Content::heap_bytes`].
+    fn absorb(&mut self, part: Self) -> usize;
 
     /// Its memory besides its own size, in bytes.
     fn heap_bytes(&self) -> usize;
@@ -29,9 +27,9 @@ impl Content for Aggregate {
         self.count == 0
     }
 
-    fn absorb(&mut self, part: Self, _held: &mut Held<'_>) -> Result<(), EngineError> {
+    fn absorb(&mut self, part: Self) -> usize {
         self.merge(&part);
-        Ok(())
+        0
     }
 
     fn heap_bytes(&self) -> usize {

@@ -256,14 +256,12 @@ impl<'b, C: Content> Cells<'b, C> {
     pub(super) fn add(&mut self, start_ns: i64, source: u32, field: u32, part: C) -> Result<(), EngineError> {
         let bytes = part.heap_bytes();
         self.held.grow(bytes)?;
-        let is_wanted = self.entry(start_ns, source, field)?.is_some();
-        self.held.shrink(bytes);
-        match is_wanted {
-            true => self.cells[self.current]
-                .content_mut(self.place)
-                .absorb(part, &mut self.held),
-            false => Ok(()),
-        }
+        let freed = match self.entry(start_ns, source, field)? {
+            Some(content) => content.absorb(part),
+            None => bytes,
+        };
+        self.held.shrink(freed);
+        Ok(())
     }
 
     /// Sets how many fields most cells of what follows have, so that new ones get room for them.

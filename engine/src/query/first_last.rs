@@ -7,7 +7,7 @@ use super::cell::Content;
 use super::group::{GroupQuery, Grouping};
 use super::reader::Run;
 use super::rows_in_steps::{Completion, NeededField};
-use super::statistics::{Parts, Statistics};
+use super::statistics::Statistics;
 use super::{check_stop, directory_bytes};
 use crate::EngineError;
 use crate::block::FirstLast;
@@ -113,28 +113,27 @@ impl<C: Content + From<Statistics>> Grouping<'_, C> {
             return Ok(Read::default());
         };
         self.cells.expect(fields.len().min(summary.fields.len()));
-        let (mut left, mut since_ns) = (Vec::new(), Some(i64::MAX));
+        let (mut left, mut since_ns, mut next) = (Vec::new(), Some(i64::MAX), 0);
         for needed in fields {
+            let index = summary.index_of(needed.field, next);
             // A cell without values would be one of no field.
-            let known = summary.field(needed.field);
-            let Some(known) = known.filter(|known| known.aggregate.count > 0) else {
+            let index = index.filter(|index| summary.fields[*index].aggregate.count > 0);
+            let Some(index) = index else {
                 since_ns = None;
                 continue;
             };
-            let Some(ends) = ends_of(&stored, needed.field) else {
+            next = index + 1;
+            let Some(ends) = ends_of(&stored, index, needed.field) else {
                 since_ns = None;
                 held.reserve(&mut left, 1)?;
                 left.push(*needed);
                 continue;
             };
             since_ns = since_ns.map(|since_ns| since_ns.min(ends.last.0.0));
-            let parts = Parts {
-                ends: Some(ends.clone()),
-                ..Parts::default()
-            };
             let statistics = Statistics {
-                aggregate: known.aggregate,
-                parts: Some(Box::new(parts)),
+                aggregate: summary.fields[index].aggregate,
+                ends: Some(ends.clone()),
+                parts: None,
             };
             self.cells
                 .add(start_ns, source, needed.number, C::from(statistics))?;
@@ -167,8 +166,8 @@ fn of_chunk(chunk: &Columns, range_ns: (i64, i64), fields: &[NeededField]) -> Re
     }
 }
 
-/// The first and the last value of a field; `None` if they are to be read from the rows.
-fn ends_of(stored: &[FirstLast], field: u16) -> Option<&Ends> {
-    let index = stored.binary_search_by_key(&field, |stored| stored.field).ok()?;
-    stored[index].ends.as_ref()
+/// The first and the last value of the field with this index in the block; `None` if they are to be read from the rows.
+fn ends_of(stored: &[FirstLast], index: usize, field: u16) -> Option<&Ends> {
+    let stored = stored.get(index).filter(|stored| stored.field == field)?;
+    stored.ends.as_ref()
 }

@@ -158,7 +158,11 @@ mod tests {
 
     #[test]
     fn the_greatest_doubles_have_a_deviation_unless_it_is_no_double() {
-        assert_eq!(moments(&[f64::MAX, -f64::MAX]).stddev(), None, "f64::MAX times the root of 2");
+        assert_eq!(
+            moments(&[f64::MAX, -f64::MAX]).stddev(),
+            None,
+            "f64::MAX times the root of 2"
+        );
         assert_stddev(&[f64::MAX, -f64::MAX, 0.0], f64::MAX);
         let halves = [f64::MAX / 2.0, -f64::MAX / 2.0];
         assert_stddev(&halves, f64::MAX / 2f64.sqrt());

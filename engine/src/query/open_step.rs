@@ -74,7 +74,7 @@ impl OpenStep {
             start_ns,
             next_ns,
             statistics: Statistics {
-                parts: (needs != Needs::default()).then(Box::default),
+                parts: needs.has_parts().then(Box::default),
                 ..Statistics::default()
             },
             grows_from_ns,
@@ -133,13 +133,13 @@ impl OpenStep {
                 self.statistics.aggregate.merge(&Aggregate::of_count(count));
             }
         }
-        if let Some(parts) = &mut self.statistics.parts {
-            if needs.ends {
-                add_ends(parts, part, held)?;
-            }
-            if needs.distinct {
-                add_distinct(parts, part, held)?;
-            }
+        if needs.ends {
+            add_ends(&mut self.statistics.ends, part, held)?;
+        }
+        if needs.distinct
+            && let Some(parts) = &mut self.statistics.parts
+        {
+            add_distinct(parts, part, held)?;
         }
         Ok(())
     }
@@ -210,12 +210,12 @@ impl OpenStep {
     }
 }
 
-fn add_ends(parts: &mut Parts, part: &Part<'_>, held: &mut Held<'_>) -> Result<(), EngineError> {
+fn add_ends(ends: &mut Option<Ends>, part: &Part<'_>, held: &mut Held<'_>) -> Result<(), EngineError> {
     let Some(last) = part.counting().next_back().map(|row| part.value(row)) else {
         return Ok(());
     };
     held.grow(last.1.text_bytes())?;
-    match &mut parts.ends {
+    match ends {
         Some(ends) => {
             held.shrink(ends.last.1.text_bytes());
             ends.last = last;

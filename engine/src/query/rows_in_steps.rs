@@ -96,8 +96,9 @@ impl<C: Content + From<Statistics>> Grouping<'_, C> {
         let mut walk = Vec::new();
         let mut held = budget.hold();
         held.reserve(&mut walk, fields.len())?;
-        // The open steps.
-        held.grow(fields.len() * size_of::<Parts>())?;
+        // What open steps have besides their own size.
+        let with_parts = fields.iter().filter(|field| field.needs.has_parts());
+        held.grow(with_parts.count() * size_of::<Parts>())?;
         walk.extend(fields.iter().map(|field| Walked {
             field: *field,
             previous: None,

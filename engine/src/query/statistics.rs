@@ -1,13 +1,11 @@
 //! What is computed of a field from its rows in order of time, beyond the sums that rollups store. Parts of the same
 //! cell, which are those of merged sources, can be combined in any order.
 
-use super::budget::Held;
 use super::cell::Content;
 use super::distinct::Distinct;
 use super::moments::Moments;
 use super::quantile::{Values, quantile};
 use super::scan::Position;
-use crate::EngineError;
 use crate::aggregate::Aggregate;
 use crate::value::{Ends, within_doubles};
 
@@ -33,12 +31,17 @@ pub struct Needs {
 impl Needs {
     /// Whether only the first and the last value are needed.
     pub fn are_ends(self) -> bool {
+        self.ends && !self.has_parts()
+    }
+
+    /// Whether anything besides the ends is needed.
+    pub(super) fn has_parts(self) -> bool {
         let ends = Needs {
-            ends: true,
+            ends: self.ends,
             newest: self.newest,
             ..Needs::default()
         };
-        self == ends
+        self != ends
     }
 }
 
@@ -47,13 +50,13 @@ impl Needs {
 pub struct Statistics {
     /// Of numbers, and of booleans as 0 or 1; of texts, and of booleans of which only the ends are needed, the count.
     pub aggregate: Aggregate,
+    pub(super) ends: Option<Ends>,
     pub(super) parts: Option<Box<Parts>>,
 }
 
-/// Those that are needed.
+/// What else is needed.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
-    pub(super) ends: Option<Ends>,
     pub(super) moments: Moments,
     pub(super) growth: Growth,
     pub(super) over_time: Option<OverTime>,
@@ -88,7 +91,7 @@ pub(super) struct Sum {
 impl Statistics {
     /// The first and the last value.
     pub fn ends(&self) -> Option<&Ends> {
-        self.parts.as_ref()?.ends.as_ref()
+        self.ends.as_ref()
     }
 
     /// The standard deviation of a sample; `None` for fewer than two values, or beyond the range of doubles.
@@ -150,44 +153,33 @@ impl Content for Statistics {
         self.aggregate.count == 0
     }
 
-    fn absorb(&mut self, part: Self, held: &mut Held<'_>) -> Result<(), EngineError> {
+    fn absorb(&mut self, part: Self) -> usize {
+        let both = self.heap_bytes() + part.heap_bytes();
         self.aggregate.merge(&part.aggregate);
-        match (&mut self.parts, part.parts) {
-            (Some(parts), Some(others)) => {
-                let before = parts.heap_bytes();
-                let added = others.heap_bytes();
-                held.grow(added)?;
-                parts.absorb(*others);
-                held.shrink((before + added).saturating_sub(parts.heap_bytes()));
-            }
-            (parts @ None, Some(others)) => {
-                held.grow(size_of::<Parts>() + others.heap_bytes())?;
-                *parts = Some(others);
-            }
-            (_, None) => {}
+        match (&mut self.ends, part.ends) {
+            (Some(ends), Some(others)) => ends.absorb(others),
+            (ends, others) => *ends = ends.take().or(others),
         }
-        Ok(())
+        match (&mut self.parts, part.parts) {
+            (Some(parts), Some(others)) => parts.absorb(*others),
+            (parts, others) => *parts = parts.take().or(others),
+        }
+        both.saturating_sub(self.heap_bytes())
     }
 
     fn heap_bytes(&self) -> usize {
+        let texts = self.ends.as_ref().map_or(0, Ends::text_bytes);
         let parts = self.parts.as_ref();
-        parts.map_or(0, |parts| size_of::<Parts>() + parts.heap_bytes())
+        texts + parts.map_or(0, |parts| size_of::<Parts>() + parts.heap_bytes())
     }
 }
 
 impl Parts {
     fn heap_bytes(&self) -> usize {
-        let texts = self.ends.as_ref().map_or(0, Ends::text_bytes);
-        texts + self.values.heap_bytes() + self.distinct.heap_bytes()
+        self.values.heap_bytes() + self.distinct.heap_bytes()
     }
 
     fn absorb(&mut self, others: Parts) {
-        if let Some(others) = others.ends {
-            match &mut self.ends {
-                Some(ends) => ends.absorb(others),
-                none => *none = Some(others),
-            }
-        }
         self.moments.absorb(others.moments);
         self.growth.absorb(others.growth);
         if let Some(others) = others.over_time {

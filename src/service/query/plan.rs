@@ -244,9 +244,13 @@ impl Plan {
                 return Ok(());
             }
             held.reserve(&mut series, 1)?;
+            let schema = match series.last() {
+                Some(ReachedSeries { source: last, schema, .. }) if Arc::ptr_eq(last, source) => *schema,
+                _ => self.place(source)?,
+            };
             series.push(ReachedSeries {
                 source: Arc::clone(source),
-                schema: self.place(source)?,
+                schema,
                 group: 0,
                 series: snapshot,
             });
