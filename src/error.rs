@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::catalog::Standing;
-use crate::limits::{FAULTS_SHOWN_MAX, NAMES_SHOWN_MAX};
+use crate::limits::{FAULTS_SHOWN_MAX, NAMES_SHOWN_BYTES_MAX};
 
 /// The API's list of error types; each has exactly one status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -251,15 +251,20 @@ impl ServiceError {
     }
 }
 
-/// Lists names for a message: the first few, and the number of the others.
-pub fn shown_names<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
-    let more = names.len().saturating_sub(NAMES_SHOWN_MAX);
-    let shown: Vec<&str> = names.take(NAMES_SHOWN_MAX).collect();
-    match (shown.is_empty(), more) {
-        (true, _) => "none".to_owned(),
-        (false, 0) => shown.join(", "),
-        (false, more) => format!("{} and {more} more", shown.join(", ")),
+/// Lists names for a message: all, or as many as [`NAMES_SHOWN_BYTES_MAX`] allows and the number of the others.
+pub fn shown_names<'a>(mut names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    let Some(first) = names.next() else {
+        return "none".to_owned();
+    };
+    let mut shown = first.to_owned();
+    while let Some(name) = names.next() {
+        if shown.len() + name.len() > NAMES_SHOWN_BYTES_MAX {
+            return format!("{shown} and {} more", names.len() + 1);
+        }
+        shown += ", ";
+        shown += name;
     }
+    shown
 }
 
 impl From<crate::random::NoRandomness> for ServiceError {
@@ -293,11 +298,16 @@ mod tests {
     }
 
     #[test]
-    fn only_the_first_of_many_names_are_shown() {
-        let names: Vec<String> = (0..NAMES_SHOWN_MAX + 3).map(|n| n.to_string()).collect();
-        let shown = |count: usize| shown_names(names[..count].iter().map(String::as_str));
-        assert_eq!(shown(0), "none");
-        assert_eq!(shown(2), "0, 1");
-        assert_eq!(shown(NAMES_SHOWN_MAX + 3), "0, 1, 2, 3, 4, 5, 6, 7 and 3 more");
+    fn names_are_shown_up_to_a_length() {
+        let shown = |names: &[&str]| shown_names(names.iter().copied());
+        assert_eq!(shown(&[]), "none");
+        assert_eq!(shown(&["a", "b"]), "a, b");
+        let long = "x".repeat(NAMES_SHOWN_BYTES_MAX);
+        assert_eq!(shown(&[&long]), long);
+        assert_eq!(shown(&["a", &long, "c"]), "a and 2 more");
+        let many = vec!["a name"; NAMES_SHOWN_BYTES_MAX];
+        let message = shown(&many);
+        assert!(message.len() < NAMES_SHOWN_BYTES_MAX + 20, "{}", message.len());
+        assert!(message.ends_with(" more"), "{message}");
     }
 }

@@ -332,6 +332,7 @@ impl<'s> Entries<'s> {
         add_fault(&entry.values, "values", true, &mut faults);
         let mut new_fields = Vec::new();
         if let Some(values) = &values {
+            faults.extend(values.null_fault());
             values.shape_faults(&mut faults);
             if let Some(view) = view {
                 new_fields = values.schema_faults(&view.source, &self.new_fields, &mut faults);

@@ -73,6 +73,12 @@ pub fn parse_point(body: &[u8]) -> Result<PointBody<'_>, ServiceError> {
         values.shape_faults(&mut faults);
     }
     add_fault(&metadata, "metadata", false, &mut faults);
+    if let Ok(Some(values)) = &values
+        // Alone, it is told together with fields that the source does not declare.
+        && (values.is_empty() || !faults.is_empty())
+    {
+        faults.extend(values.null_fault());
+    }
     match (bucket_id, source_id, timestamp, metadata, values) {
         (Ok(Some(bucket_id)), Ok(Some(source_id)), Ok(timestamp_ns), Ok(metadata), Ok(Some(values)))
             if faults.is_empty() =>
@@ -109,6 +115,7 @@ impl PointBody<'_> {
         let mut faults = Vec::new();
         let timestamp_ns = self.timestamp_ns.unwrap_or(now_ns);
         faults.extend(too_old(timestamp_ns, view.oldest_ns));
+        faults.extend(self.values.null_fault());
         let new_fields = self
             .values
             .schema_faults(source, &NewFields::default(), &mut faults);

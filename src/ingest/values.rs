@@ -89,14 +89,21 @@ impl<'a> Values<'a> {
         Ok(values)
     }
 
-    /// Adds the faults that can be found without a schema.
+    pub(super) fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// The fault of values that are all null.
+    pub(super) fn null_fault(&self) -> Option<Detail> {
+        let mut members = self.members.iter();
+        let are_null = members.all(|(_, scalar)| scalar.kind() == Kind::Null);
+        are_null.then(|| Detail::at(&["values"], "must have at least one field that is not null"))
+    }
+
+    /// Adds the other faults that can be found without a schema.
     pub(super) fn shape_faults(&self, out: &mut Vec<Detail>) {
         if self.has_too_many {
             let message = format!("has over {MEMBERS_MAX} fields, a schema at most {SCHEMA_FIELDS_MAX}");
-            out.push(Detail::at(&["values"], message));
-        }
-        if self.members.iter().all(|(_, scalar)| scalar.kind() == Kind::Null) {
-            let message = "must have at least one field that is not null";
             out.push(Detail::at(&["values"], message));
         }
         for (name, scalar) in &self.members {

@@ -81,7 +81,7 @@ impl Service {
         let decision = self.decisions.begin(caller.organization_id).await;
         settings.parsed = self.catalog.read(|catalog| {
             let (_, source) = source_for(catalog, caller, bucket_id, source_id)?;
-            checked(catalog, &source, &settings, faults)
+            checked(catalog, &source, &settings, None, faults)
         })?;
         let text_bytes = text_bytes::of_rule(&settings);
         self.admit_one_more(caller.organization_id, Countable::Rule, text_bytes)?;
@@ -120,7 +120,7 @@ impl Service {
         faults.extend(self.input_faults(bucket_id, source_id, settings).await?);
         self.catalog.read(|catalog| {
             let (_, source) = source_for(catalog, caller, bucket_id, source_id)?;
-            checked(catalog, &source, settings, faults).map(drop)
+            checked(catalog, &source, settings, None, faults).map(drop)
         })
     }
 
@@ -154,7 +154,7 @@ impl Service {
         }
         settings.parsed = self.catalog.read(|catalog| {
             let (_, source) = source_for(catalog, caller, known.bucket_id, known.source_id)?;
-            checked(catalog, &source, &settings, faults)
+            checked(catalog, &source, &settings, Some(&known.settings), faults)
         })?;
         // Verdicts may change the rule's state until the rules' actor has this, but its settings and its source only
         // change after this decision.
@@ -280,24 +280,31 @@ fn runtime_after(rule: &Rule, settings: &RuleSettings, now_ns: i64) -> RuleRunti
     runtime
 }
 
-/// Checks a rule against its source and bucket and reports all faults together, after those that are known. Returns the
-/// parsed text.
+/// Checks a rule against its source and bucket and reports all faults together, after those that are known. Of a rule that
+/// exists, what stays as it was is not checked: the sources and fields that it names may be gone since. Returns the parsed
+/// text.
 fn checked(
     catalog: &Catalog,
     source: &Source,
     settings: &RuleSettings,
+    before: Option<&RuleSettings>,
     mut faults: Vec<Detail>,
 ) -> Result<Option<ParsedCondition>, ServiceError> {
+    let is_evaluated = |settings: &RuleSettings| settings.evaluation.is_some();
+    let keeps_text = before
+        .is_some_and(|before| before.text == settings.text && is_evaluated(before) == is_evaluated(settings));
     let parsed = match condition::parse(&settings.text, &source.schema) {
         Ok(parsed) => Some(parsed),
         // The text does not have to be parsed: the external evaluator interprets it.
-        Err(_) if settings.evaluation.is_some() => None,
+        Err(_) if is_evaluated(settings) || keeps_text => None,
         Err(error) => {
             faults.push(Detail::at(&[text_member(settings.form)], error.to_string()));
             None
         }
     };
-    if let Some(evaluation) = &settings.evaluation {
+    let evaluation = settings.evaluation.as_ref();
+    let keeps_evaluation = before.is_some_and(|before| before.evaluation.as_ref() == evaluation);
+    if let Some(evaluation) = evaluation.filter(|_| !keeps_evaluation) {
         check_inputs(catalog, source, evaluation, &mut faults);
     }
     if faults.is_empty() {

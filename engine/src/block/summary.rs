@@ -71,7 +71,11 @@ impl BlockSummary {
 
     /// The index of a field, which is looked for at `near` first.
     pub(crate) fn index_of(&self, field: u16, near: usize) -> Option<usize> {
-        if self.fields.get(near).is_some_and(|summary| summary.field == field) {
+        if self
+            .fields
+            .get(near)
+            .is_some_and(|summary| summary.field == field)
+        {
             return Some(near);
         }
         let index = self.fields.binary_search_by_key(&field, |summary| summary.field);

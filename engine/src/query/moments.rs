@@ -2,12 +2,17 @@
 
 /// Number of values, their mean, and the sum of the squares of their differences from it.
 ///
+/// The mean of values of which many digits are the same would lose the others to rounding. So it is kept as what it is
+/// beyond the first value, from which the others differ by numbers of the size of their spread.
+///
 /// Squares of differences beyond 1e154 or below 1e-154 would leave the range of doubles. So differences are multiplied by
 /// a power of two before they are squared, which is 1 unless they need another, and changes no digit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moments {
     count: f64,
-    /// Of the values times [`QUARTER`].
+    /// The first value, times [`QUARTER`].
+    first: f64,
+    /// The mean of the values times [`QUARTER`], beyond the first.
     mean: f64,
     squares: f64,
     /// A power of two.
@@ -34,6 +39,7 @@ impl Default for Moments {
     fn default() -> Self {
         Moments {
             count: 0.0,
+            first: 0.0,
             mean: 0.0,
             squares: 0.0,
             scale: 1.0,
@@ -46,11 +52,15 @@ impl Moments {
     #[inline]
     pub(super) fn add(&mut self, value: f64) {
         let value = value * QUARTER;
+        if self.count == 0.0 {
+            self.first = value;
+        }
         self.count += 1.0;
-        let off = value - self.mean;
+        let beyond = value - self.first;
+        let off = beyond - self.mean;
         self.fit(off);
         self.mean += off / self.count;
-        self.squares += off * self.scale * ((value - self.mean) * self.scale);
+        self.squares += off * self.scale * ((beyond - self.mean) * self.scale);
     }
 
     /// Adds other values (Chan, Golub and LeVeque, Updating formulae and a pairwise algorithm for computing sample
@@ -66,7 +76,7 @@ impl Moments {
             });
             self.squares += others.squares_at(self.scale);
             let count = self.count + others.count;
-            let off = others.mean - self.mean;
+            let off = (others.first - self.first) + (others.mean - self.mean);
             self.fit(off);
             let scaled = off * self.scale;
             self.squares += scaled * scaled * (self.count / count) * others.count;
@@ -144,6 +154,22 @@ mod tests {
             let scale = power_of_two(exponent);
             assert_stddev(&values.map(|value| value * scale), usual * scale);
         }
+    }
+
+    #[test]
+    fn values_that_differ_in_their_last_digits_have_the_deviation_of_these() {
+        // Integers below 2^53, whose differences from their mean are exact.
+        for base in [1e9, 1e12, 1e15] {
+            let values: Vec<f64> = (0..40).map(|n| base + f64::from(n * n % 41)).collect();
+            let small: Vec<f64> = values.iter().map(|value| value - base).collect();
+            assert_stddev(&values, moments(&small).stddev().unwrap());
+        }
+        // An outlier first: all others have the same distance from it.
+        let mut values = vec![-1e9];
+        values.extend((0..1_000).map(|n| 1e9 + f64::from(n) * 0.5));
+        let mean = values.iter().sum::<f64>() / 1001.0;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        assert_stddev(&values, (squares / 1000.0).sqrt());
     }
 
     #[test]

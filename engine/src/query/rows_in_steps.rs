@@ -119,7 +119,8 @@ impl<C: Content + From<Statistics>> Grouping<'_, C> {
             }
             let last = batch.stretches.last();
             let last_ns = last.map(|(run, rows)| batch.runs[*run].times.get(rows.end.max(1) - 1));
-            Ok(last_ns.is_none_or(|last_ns| steps.wants_after(last_ns)))
+            let wants_rows = last_ns.is_none_or(|last_ns| steps.wants_after(last_ns));
+            Ok(wants_rows || walk.iter().any(|walked| walked.may_hold(&steps)))
         };
         match run {
             Some(run) => single(run, series, query, budget, &mut each).map(drop)?,
@@ -234,6 +235,14 @@ impl Walked<'_> {
         let opened = OpenStep::new(bounds_ns, first_ns, self.field.needs, &mut self.previous);
         self.step = Some(opened);
         Ok(())
+    }
+
+    /// Whether the value of the open step may hold through later steps that are wanted: its field's next value, which
+    /// says until when, may be in any later row.
+    fn may_hold<C: Content + From<Statistics>>(&self, steps: &Steps<'_, '_, C>) -> bool {
+        let is_held = self.field.needs.over_time && steps.completion.is_merged;
+        let open = self.step.as_ref().filter(|_| is_held);
+        open.is_some_and(|step| steps.wants_after(step.start_ns))
     }
 
     /// Completes the open step.

@@ -41,8 +41,10 @@ pub(super) use tls::PemFile;
 pub use tls::{Tls, TlsError};
 
 /// Headers of an answer that a page of another origin may read.
-const EXPOSED_HEADERS: [&str; 7] = [
+const EXPOSED_HEADERS: [&str; 9] = [
     "X-Request-Id",
+    "ETag",
+    "Content-Disposition",
     "Retry-After",
     "Idempotent-Replayed",
     "X-RateLimit-Limit",

@@ -72,11 +72,6 @@ fn each_shape_fault_is_reported_at_its_member() {
             "must have at least one field that is not null",
         ),
         (
-            "values",
-            Some(r#"{"t":null,"zz":null}"#),
-            "must have at least one field that is not null",
-        ),
-        (
             "values.t",
             Some(r#"{"t":1e999}"#),
             "field \"t\" must be a finite number of double precision",
@@ -131,6 +126,13 @@ fn all_shape_faults_are_reported_together() {
             "values.a",
             "values.b",
             "metadata"
+        ]
+    );
+    assert_eq!(
+        shape(&point("values", Some(r#"{"t":null}"#)).replace("\"metadata\":{}", "\"metadata\":3")),
+        [
+            "metadata: must be an object, not a number",
+            "values: must have at least one field that is not null"
         ]
     );
     for (body, kind) in [
@@ -201,6 +203,25 @@ fn schema_faults_are_reported_together_and_nothing_is_written() {
             "values.on: field \"on\" is declared boolean, not a number".to_owned(),
             format!("values.y: field \"y\" is not declared {declared}, but null was sent"),
             "values.state: field \"state\" is declared string, not an object".to_owned(),
+        ]
+    );
+    let mut refused = |values: &str| {
+        let body = point("values", Some(values));
+        let parsed = parse_point(body.as_bytes()).unwrap();
+        faults(parsed.write(
+            sources.view(STRICT),
+            NOW_NS,
+            &mut rows,
+            &mut SeriesOfRequest::default(),
+        ))
+    };
+    let none = "values: must have at least one field that is not null".to_owned();
+    assert_eq!(refused(r#"{"t":null}"#), [none.clone()]);
+    assert_eq!(
+        refused(r#"{"t":null,"zz":null}"#),
+        [
+            none,
+            format!("values.zz: field \"zz\" is not declared {declared}, but null was sent")
         ]
     );
     assert_eq!(rows.rows(), 0);

@@ -245,7 +245,9 @@ impl Plan {
             }
             held.reserve(&mut series, 1)?;
             let schema = match series.last() {
-                Some(ReachedSeries { source: last, schema, .. }) if Arc::ptr_eq(last, source) => *schema,
+                Some(ReachedSeries {
+                    source: last, schema, ..
+                }) if Arc::ptr_eq(last, source) => *schema,
                 _ => self.place(source)?,
             };
             series.push(ReachedSeries {

@@ -65,6 +65,40 @@ fn a_change_never_requires_a_webhook_url() {
     }
 }
 
+/// Regression: the stored block was checked at each change, so that such a rule could not be paused.
+#[test]
+fn a_rule_can_be_changed_when_a_source_that_it_reads_is_gone() {
+    let (_server, _, bucket) = scene::bucket();
+    let (own, other) = (gauge(&bucket), bucket.source("other", &["flow"]));
+    let mut block = evaluation("flow");
+    block["inputs"][0]["dataSourceId"] = json!(other);
+    let rule = bucket.rule(&json!({
+        "dataSourceId": own, "name": "reads another", "condition": "level greater than 5", "webhookUrl": URL,
+        "evaluation": block,
+    }));
+    let gone = bucket.call("DELETE", &format!("/sources/{other}"), &Value::Null);
+    gone.expect(200, "contract 4: DELETE of a source");
+    for change in [
+        json!({"status": "paused"}),
+        json!({"name": "renamed"}),
+        json!({"webhookUrl": null}),
+        json!({"cooldownMinutes": 3}),
+        json!({"condition": "level less than 3"}),
+        json!({"evaluation": block}),
+    ] {
+        patched(&bucket, &rule, &change);
+    }
+    block["windowSeconds"] = json!(600);
+    let refused = patch(&bucket, &rule, &json!({"evaluation": block}));
+    assert_faults(
+        &refused,
+        &["evaluation/inputs/0/dataSourceId"],
+        "contract 6: a new block reads what is there",
+    );
+    block["inputs"] = evaluation("level")["inputs"].clone();
+    patched(&bucket, &rule, &json!({"evaluation": block}));
+}
+
 #[test]
 fn each_member_can_be_changed_alone() {
     let (_server, _, bucket) = scene::bucket();

@@ -61,11 +61,20 @@ fn only_listed_origins_are_allowed() {
             headers.contains("x-api-key"),
             "a listed page may send its key, not only {headers}"
         );
+        let answer = simple_request(&server.client, origin);
         assert_eq!(
-            simple_request(&server.client, origin).header(ALLOWED),
+            answer.header(ALLOWED),
             Some(origin),
             "the answer itself allows it too"
         );
+        let readable = answer.header("access-control-expose-headers").unwrap_or_default();
+        let readable = readable.to_lowercase();
+        for header in ["x-request-id", "etag", "content-disposition"] {
+            assert!(
+                readable.contains(header),
+                "a listed page may read {header}, not only {readable}"
+            );
+        }
     }
     for origin in [
         "https://c.example",

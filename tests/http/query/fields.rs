@@ -190,6 +190,21 @@ fn a_numeric_aggregation_of_a_text_or_boolean_field_is_400() {
     );
 }
 
+#[test]
+fn all_fields_of_an_ordinary_source_are_named() {
+    let (_server, _, bucket) = scene::bucket();
+    let names: Vec<String> = (0..60).map(|nth| format!("field_{nth:02}")).collect();
+    let fields: Vec<&str> = names.iter().map(String::as_str).collect();
+    bucket.source("machine", &fields);
+    let answer = bucket.post_query(&json!({"filters": {"fields": ["nope"]}}));
+    answer.refused(400, "contract 5: 400 naming the available ones");
+    let missing: Vec<_> = names
+        .iter()
+        .filter(|name| !answer.text().contains(*name))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?} are not in {answer}");
+}
+
 /// Regression: all available names were listed for each unknown one: a few kilobytes made an answer of many megabytes.
 #[test]
 fn the_error_for_many_unknown_names_is_small() {

@@ -146,6 +146,56 @@ fn a_value_holds_through_steps_in_which_only_other_sources_have_values() {
 }
 
 #[test]
+fn a_value_holds_until_the_next_of_its_field_however_rows_arrive_and_whatever_is_asked_for() {
+    let (_server, _, bucket) = scene::bucket();
+    let often = bucket.source("often", &["v"]);
+    let rarely = bucket.source("rarely", &["v", "w"]);
+    let start = start();
+    let hours = |hour: i64| start + hour * HOUR;
+    for hour in 0..7 {
+        bucket.send(&[point(&often, hours(hour), &json!({"v": 1}))]);
+    }
+    // The last row before the second value lacks the field, and both arrive in another order.
+    bucket.send(&[point(&rarely, hours(6), &json!({"v": 4}))]);
+    bucket.send(&[point(&rarely, hours(0), &json!({"v": 4}))]);
+    bucket.send(&[point(&rarely, hours(5), &json!({"w": 1}))]);
+    let ask = |more: &Value| {
+        let mut body = json!({
+            "aggregation": "timeAvg", "groupBy": "hour", "mergeSources": true,
+            "filters": {"startTime": timestamp(start), "endTime": timestamp(hours(20))},
+        });
+        for (name, value) in more.as_object().into_iter().flatten() {
+            body[name] = value.clone();
+        }
+        array(&bucket.query(&body), "/data")
+    };
+    let values = |rows: &[Value]| rows.iter().map(|row| row["v"].clone()).collect::<Vec<_>>();
+    assert_eq!(values(&ask(&json!({}))), vec![json!(2.5); 7], "small print D9");
+    for limit in 1..7 {
+        for sort in ["asc", "desc"] {
+            let page = ask(&json!({"sort": sort, "limit": limit}));
+            assert_eq!(
+                values(&page),
+                vec![json!(2.5); limit],
+                "{sort} {limit}: a page changes nothing"
+            );
+        }
+    }
+    let page = ask(&json!({"limit": 1, "offset": 2}));
+    assert_eq!(values(&page), [json!(2.5)]);
+    let compared = ask(&json!({
+        "compare": {"offset": "2h"},
+        "filters": {"startTime": timestamp(hours(2)), "endTime": timestamp(hours(20))},
+    }));
+    let previous: Vec<_> = compared.iter().map(|row| row["previous"]["v"].clone()).collect();
+    assert_eq!(
+        previous,
+        vec![json!(2.5); 5],
+        "contract 11: what stood there before"
+    );
+}
+
+#[test]
 fn growth_of_extreme_counters_does_not_overflow_on_the_way() {
     let (_server, _, bucket) = scene::bucket();
     let source = bucket.source("one", &["v"]);

@@ -7,8 +7,7 @@ use tabular::Rows;
 
 use super::ImportSettings;
 use crate::catalog::{SchemaMode, Source};
-use crate::error::{Detail, ServiceError};
-use crate::limits::NAMES_SHOWN_MAX;
+use crate::error::{Detail, ServiceError, shown_names};
 
 /// The columns that have the time, if no other is named.
 const TIME_COLUMNS: [&str; 2] = ["timestamp", "time"];
@@ -75,13 +74,8 @@ impl Columns {
         };
         let roles = names.iter().map(|name| role(name)).collect();
         let missing = |member: &str, name: &str| {
-            let shown = names
-                .iter()
-                .take(NAMES_SHOWN_MAX)
-                .copied()
-                .collect::<Vec<_>>()
-                .join(", ");
-            let message = format!("the file has no column {name:?}; its columns are {shown}");
+            let columns = shown_names(names.iter().copied());
+            let message = format!("the file has no column {name:?}; its columns are {columns}");
             Detail::at(&[member], message)
         };
         let mut faults = Vec::new();

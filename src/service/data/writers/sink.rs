@@ -11,9 +11,10 @@ use protocols::{Family, Field, Refusal, Sample, SampleKind, SeriesKey, Sink, Val
 use super::Written;
 use super::sources::{Described, NewSourceFields};
 use crate::catalog::{Bucket, Duplicates, FieldType, Schema, SchemaMode, SourceStatus};
+use crate::error::shown_names;
 use crate::ids::ObjectId;
 use crate::ingest::{FindSeries, KnownSeries, SeriesOfRequest, SourceView};
-use crate::limits::{NAMES_SHOWN_MAX, OPEN_NAME_CHARS_MAX};
+use crate::limits::OPEN_NAME_CHARS_MAX;
 use crate::service::Service;
 use crate::service::data::Request;
 
@@ -380,12 +381,7 @@ pub(super) fn kind_of(value: &Value<'_>) -> FieldType {
 }
 
 fn undeclared(name: &str, schema: &Schema, source: &str) -> String {
-    let known = schema
-        .fields
-        .iter()
-        .map(|field| &*field.name)
-        .take(NAMES_SHOWN_MAX);
-    let known = known.collect::<Vec<_>>().join(", ");
+    let known = shown_names(schema.fields.iter().map(|field| &*field.name));
     format!(
         "the data source {source:?} does not declare the field {name:?}, and its schemaMode is strict; it has {known}"
     )
