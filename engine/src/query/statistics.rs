@@ -154,6 +154,10 @@ impl Content for Statistics {
     }
 
     fn absorb(&mut self, part: Self) -> usize {
+        if self.aggregate.count == 0 && self.ends.is_none() && self.parts.is_none() {
+            *self = part;
+            return 0;
+        }
         let both = self.heap_bytes() + part.heap_bytes();
         self.aggregate.merge(&part.aggregate);
         match (&mut self.ends, part.ends) {
