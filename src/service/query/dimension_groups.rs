@@ -38,7 +38,7 @@ impl Plan {
         held.reserve(&mut numbers, series.len())?;
         for (number, run) in (0..).zip(&sources) {
             let number = if self.is_merged() { 0 } else { number };
-            numbers.extend(run.clone().map(|_| number));
+            numbers.resize(run.end, number);
         }
         let mut dimensions: Vec<Ranked> = Vec::new();
         for name in &self.input.group_by_dimensions {
