@@ -304,10 +304,7 @@ impl Shared {
         if !self.immediate.may_run(began) {
             return None;
         }
-        // A panic affects only this query.
-        let turn = std::panic::AssertUnwindSafe(|| running.turn(Turn::Immediate));
-        let answer = std::panic::catch_unwind(turn)
-            .unwrap_or_else(|_| Some(Err(ServiceError::internal("BUG: a query panicked"))));
+        let answer = running.turn(Turn::Immediate);
         let now = Instant::now();
         self.immediate.ran(now - began, now);
         let is_answered = matches!(answer, Some(Ok(_)));
@@ -331,15 +328,9 @@ impl Shared {
 
     fn run(&self, takes_long: bool) {
         while let Some((organization, mut job, turn)) = self.next(takes_long) {
-            // A panic affects only this query: its sender is dropped, and its request gets an error.
-            let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                let wants_long = job(Some(turn));
-                if wants_long && let Err(mut job) = self.wait_in(organization, Turn::Long, job) {
-                    job(None);
-                }
-            }));
-            if ran.is_err() {
-                tracing::error!("BUG: a query panicked");
+            let wants_long = job(Some(turn));
+            if wants_long && let Err(mut job) = self.wait_in(organization, Turn::Long, job) {
+                job(None);
             }
         }
     }

@@ -295,9 +295,9 @@ fn a_panic_of_a_helper_is_one_of_its_query_and_frees_its_place() {
             stop.with_helpers(10, |worker| assert_eq!(worker, Worker::Turn));
             Ok(Step::Answer(()))
         });
-        let failed = failing.await.is_err();
+        let kind = failing.await.err().map(|error| error.kind);
         let has_helpers = std::thread::available_parallelism().map_or(1, usize::from) > 1;
-        assert_eq!(failed, has_helpers);
+        assert_eq!(kind, has_helpers.then_some(crate::error::ErrorKind::Internal));
         assert_eq!(pool.run(organization(1), answer_only(2)).await.unwrap(), 2);
     });
     assert_eq!(free(), before);
@@ -381,13 +381,22 @@ fn a_query_that_an_immediate_turn_does_not_suffice_for_is_queued() {
 }
 
 #[test]
-fn a_panic_in_an_immediate_turn_affects_only_its_query() {
+fn a_panic_affects_only_its_query() {
     let pool = QueryPool::start(1, 8, Duration::from_secs(60), MEMORY).unwrap();
     block_on(async {
-        let failing = pool.run_here_first(organization(1), |_, _| -> Result<Step<()>, ServiceError> {
-            panic!("as a bug would")
-        });
-        assert_eq!(failing.await.unwrap_err().kind, crate::error::ErrorKind::Internal);
+        for failing_turn in [Turn::Immediate, Turn::Short, Turn::Long] {
+            let failing = pool.run_here_first(
+                organization(1),
+                move |_, turn| -> Result<Step<()>, ServiceError> {
+                    match turn == failing_turn {
+                        true => panic!("as a bug would"),
+                        false => Ok(Step::Long),
+                    }
+                },
+            );
+            let error = failing.await.unwrap_err();
+            assert_eq!(error.kind, crate::error::ErrorKind::Internal, "{failing_turn:?}");
+        }
         assert_eq!(
             pool.run_here_first(organization(1), answer_only(2))
                 .await

@@ -1,5 +1,6 @@
 //! The turns of a query: how long it may run each time, and when it has to stop.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -146,7 +147,9 @@ impl<Q> Running<Q> {
         (stop.rows, stop.blocks) = Default::default();
         let stop = &*stop;
         let place = stop.is_long.then(|| stop.shared.places.take());
-        let step = (self.query)(stop, turn);
+        // A panic affects only this query, which is not called again.
+        let step = catch_unwind(AssertUnwindSafe(|| (self.query)(stop, turn)))
+            .unwrap_or_else(|_| Err(ServiceError::internal("BUG: a query panicked")));
         drop(place);
         self.took += began.elapsed();
         let answer = match step {
