@@ -251,7 +251,8 @@ impl ServiceError {
     }
 }
 
-/// Lists names for a message: all, or as many as [`NAMES_SHOWN_BYTES_MAX`] allows and the number of the others.
+/// Lists names for a message: all, or the first ones within [`NAMES_SHOWN_BYTES_MAX`], but at least one, and the number of
+/// the others.
 pub fn shown_names<'a>(mut names: impl ExactSizeIterator<Item = &'a str>) -> String {
     let Some(first) = names.next() else {
         return "none".to_owned();

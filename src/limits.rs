@@ -28,7 +28,7 @@ pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
 pub const REFUSALS_SHOWN_MAX: usize = 1_000;
 /// Faults listed in an error; the message has the total number.
 pub const FAULTS_SHOWN_MAX: usize = 100;
-/// Names listed in a message, as text.
+/// Bytes of the names that a message lists.
 pub const NAMES_SHOWN_BYTES_MAX: usize = 1_024;
 
 /// Deletions of points that an organization has in progress. They are done one after the other.

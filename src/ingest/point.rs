@@ -16,7 +16,7 @@ use super::series::SeriesOfRequest;
 use super::sources::SourceView;
 use super::values::Values;
 
-/// A body without faults of shape.
+/// A body without faults of shape, except that its values may all be null.
 #[derive(Debug, Clone)]
 pub struct PointBody<'a> {
     /// `bucketId`
@@ -30,7 +30,7 @@ pub struct PointBody<'a> {
     values: Values<'a>,
 }
 
-/// Parses the body and finds all faults that can be found without its resources.
+/// Parses the body and finds all faults that can be found without its resources, except values that are all null.
 ///
 /// # Errors
 /// The body is not JSON, or has faults of shape (all of them).
@@ -74,7 +74,7 @@ pub fn parse_point(body: &[u8]) -> Result<PointBody<'_>, ServiceError> {
     }
     add_fault(&metadata, "metadata", false, &mut faults);
     if let Ok(Some(values)) = &values
-        // Alone, it is told together with fields that the source does not declare.
+        // Without other faults, `write` tells it, together with fields that the source does not declare.
         && (values.is_empty() || !faults.is_empty())
     {
         faults.extend(values.null_fault());

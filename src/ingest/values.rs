@@ -126,6 +126,8 @@ impl<'a> Values<'a> {
         out: &mut Vec<Detail>,
     ) -> Vec<NewField> {
         let mut pending = Vec::new();
+        // Listed once, not for each unknown name, because there may be many of both.
+        let mut declared_names = Some(|| declared_names(source));
         for (name, scalar) in &self.members {
             let declared = match source.schema.field(name) {
                 Some(ordinal) => Some(source.schema.fields[usize::from(ordinal)].kind),
@@ -152,12 +154,16 @@ impl<'a> Values<'a> {
                     }
                     fault
                 }
-                (None, _) => Some(format!(
-                    "field {} is not declared (declared: {}), but {} was sent",
-                    shown_name(name),
-                    declared_names(source),
-                    scalar.kind()
-                )),
+                (None, _) => {
+                    let names = declared_names.take();
+                    let names = names.map(|names| format!(" (declared: {})", names()));
+                    Some(format!(
+                        "field {} is not declared{}, but {} was sent",
+                        shown_name(name),
+                        names.unwrap_or_default(),
+                        scalar.kind()
+                    ))
+                }
             };
             out.extend(fault.map(|message| Detail::at(&["values", name], message)));
         }

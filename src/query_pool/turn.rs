@@ -148,8 +148,11 @@ impl<Q> Running<Q> {
         let stop = &*stop;
         let place = stop.is_long.then(|| stop.shared.places.take());
         // A panic affects only this query, which is not called again.
-        let step = catch_unwind(AssertUnwindSafe(|| (self.query)(stop, turn)))
-            .unwrap_or_else(|_| Err(ServiceError::internal("BUG: a query panicked")));
+        let step = catch_unwind(AssertUnwindSafe(|| (self.query)(stop, turn))).unwrap_or_else(|_| {
+            // Nobody may be there to get the answer.
+            tracing::error!("BUG: a query panicked");
+            Err(ServiceError::internal("BUG: a query panicked"))
+        });
         drop(place);
         self.took += began.elapsed();
         let answer = match step {

@@ -164,7 +164,7 @@ impl SeriesIndex {
         Ok(in_order(counted))
     }
 
-    /// Passes each of these series that has a dimension to `each`, with its value.
+    /// Passes each of these series that has the dimension to `each`, with its value.
     ///
     /// # Errors
     /// The ledger cannot be read, or an error of `each`.

@@ -281,8 +281,8 @@ fn runtime_after(rule: &Rule, settings: &RuleSettings, now_ns: i64) -> RuleRunti
 }
 
 /// Checks a rule against its source and bucket and reports all faults together, after those that are known. Of a rule that
-/// exists, what stays as it was is not checked: the sources and fields that it names may be gone since. Returns the parsed
-/// text.
+/// exists, what stays as it was is not refused: a source that it reads may be gone since, or the unit of a field be another.
+/// Returns the parsed text.
 fn checked(
     catalog: &Catalog,
     source: &Source,
@@ -291,12 +291,13 @@ fn checked(
     mut faults: Vec<Detail>,
 ) -> Result<Option<ParsedCondition>, ServiceError> {
     let is_evaluated = |settings: &RuleSettings| settings.evaluation.is_some();
-    let keeps_text = before
-        .is_some_and(|before| before.text == settings.text && is_evaluated(before) == is_evaluated(settings));
+    let before_with_text = before
+        .filter(|before| before.text == settings.text && is_evaluated(before) == is_evaluated(settings));
     let parsed = match condition::parse(&settings.text, &source.schema) {
         Ok(parsed) => Some(parsed),
+        Err(_) if let Some(before) = before_with_text => before.parsed.clone(),
         // The text does not have to be parsed: the external evaluator interprets it.
-        Err(_) if is_evaluated(settings) || keeps_text => None,
+        Err(_) if is_evaluated(settings) => None,
         Err(error) => {
             faults.push(Detail::at(&[text_member(settings.form)], error.to_string()));
             None

@@ -1,4 +1,4 @@
-//! The spread of values around their mean, at any scale of doubles.
+//! The spread of values around their mean, at any scale of normal doubles.
 
 /// Number of values, their mean, and the sum of the squares of their differences from it.
 ///
@@ -6,7 +6,7 @@
 /// beyond the first value, from which the others differ by numbers of the size of their spread.
 ///
 /// Squares of differences beyond 1e154 or below 1e-154 would leave the range of doubles. So differences are multiplied by
-/// a power of two before they are squared, which is 1 unless they need another, and changes no digit.
+/// a power of two before they are squared, which is 1 unless they need another, and changes no digit of normal doubles.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moments {
     count: f64,
@@ -158,13 +158,13 @@ mod tests {
 
     #[test]
     fn values_that_differ_in_their_last_digits_have_the_deviation_of_these() {
-        // Integers below 2^53, whose differences from their mean are exact.
+        // Integers below 2^53, whose differences from the first one are exact.
         for base in [1e9, 1e12, 1e15] {
             let values: Vec<f64> = (0..40).map(|n| base + f64::from(n * n % 41)).collect();
             let small: Vec<f64> = values.iter().map(|value| value - base).collect();
             assert_stddev(&values, moments(&small).stddev().unwrap());
         }
-        // An outlier first: all others have the same distance from it.
+        // An outlier first: all others have nearly the same distance from it.
         let mut values = vec![-1e9];
         values.extend((0..1_000).map(|n| 1e9 + f64::from(n) * 0.5));
         let mean = values.iter().sum::<f64>() / 1001.0;

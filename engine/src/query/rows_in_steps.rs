@@ -106,6 +106,7 @@ impl<C: Content + From<Statistics>> Grouping<'_, C> {
             step: None,
             held: budget.hold(),
         }));
+        let mut wants_rows = true;
         let mut each = |batch: &Batch<'_>, touched| {
             self.touched += touched;
             let mut steps = Steps {
@@ -115,11 +116,13 @@ impl<C: Content + From<Statistics>> Grouping<'_, C> {
                 completion,
             };
             for walked in &mut walk {
-                walked.add(batch, &mut steps, budget)?;
+                if wants_rows || walked.may_hold(&steps) {
+                    walked.add(batch, &mut steps, budget)?;
+                }
             }
             let last = batch.stretches.last();
             let last_ns = last.map(|(run, rows)| batch.runs[*run].times.get(rows.end.max(1) - 1));
-            let wants_rows = last_ns.is_none_or(|last_ns| steps.wants_after(last_ns));
+            wants_rows &= last_ns.is_none_or(|last_ns| steps.wants_after(last_ns));
             Ok(wants_rows || walk.iter().any(|walked| walked.may_hold(&steps)))
         };
         match run {
@@ -237,12 +240,12 @@ impl Walked<'_> {
         Ok(())
     }
 
-    /// Whether the value of the open step may hold through later steps that are wanted: its field's next value, which
-    /// says until when, may be in any later row.
+    /// Whether the last value may hold through later steps that are wanted: its field's next value, which says until
+    /// when, may be in any later row.
     fn may_hold<C: Content + From<Statistics>>(&self, steps: &Steps<'_, '_, C>) -> bool {
         let is_held = self.field.needs.over_time && steps.completion.is_merged;
         let open = self.step.as_ref().filter(|_| is_held);
-        open.is_some_and(|step| steps.wants_after(step.start_ns))
+        open.is_some_and(|step| steps.wants_after(step.next_ns))
     }
 
     /// Completes the open step.

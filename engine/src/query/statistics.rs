@@ -54,7 +54,7 @@ pub struct Statistics {
     pub(super) parts: Option<Box<Parts>>,
 }
 
-/// What else is needed.
+/// What is needed besides the aggregate and the ends.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     pub(super) moments: Moments,

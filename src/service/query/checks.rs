@@ -27,17 +27,36 @@ fn declared_kinds(schemas: &[Resolved], name: &str) -> Vec<FieldType> {
     FieldType::ALL.into_iter().filter(declares).collect()
 }
 
-fn unknown(name: &str) -> String {
-    format!("no selected data source has a field {name:?}")
+/// The fields of the selected sources. They are listed once, not for each unknown name, because there may be many of both.
+struct Available<'s> {
+    schemas: &'s [Resolved],
+    are_listed: bool,
 }
 
-fn unknown_field(schemas: &[Resolved], name: &str) -> String {
-    format!("{}; available: {}", unknown(name), available(schemas))
+impl<'s> Available<'s> {
+    fn of(schemas: &'s [Resolved]) -> Self {
+        Available {
+            schemas,
+            are_listed: false,
+        }
+    }
+
+    /// The message about a name that is not among them.
+    fn unknown(&mut self, name: &str) -> String {
+        let message = format!("no selected data source has a field {name:?}");
+        if std::mem::replace(&mut self.are_listed, true) {
+            return message;
+        }
+        let fields = self.schemas.iter().flat_map(|resolved| &resolved.schema.fields);
+        let names: BTreeSet<&str> = fields.map(|field| &*field.name).collect();
+        format!("{message}; available: {}", shown_names(names.into_iter()))
+    }
 }
 
 /// Finds conditions on fields that no selected source declares, and values that are of no type that one declares.
 fn check_conditions(input: &QueryInput, schemas: &[Resolved]) -> Vec<Detail> {
     let mut faults = Vec::new();
+    let mut available = Available::of(schemas);
     for condition in &input.values {
         let kinds = declared_kinds(schemas, &condition.field);
         let field = &*condition.field;
@@ -49,7 +68,7 @@ fn check_conditions(input: &QueryInput, schemas: &[Resolved]) -> Vec<Detail> {
             });
         };
         if kinds.is_empty() {
-            fault(&[], unknown_field(schemas, field));
+            fault(&[], available.unknown(field));
             continue;
         }
         let declared = shown_names(kinds.iter().map(|kind| kind.name()));
@@ -77,18 +96,14 @@ fn check_fields(input: &QueryInput, schemas: &[Resolved]) -> Vec<Detail> {
     let aggregations = input.grouping.as_ref().map(|(aggregations, _)| aggregations);
     let is_covered = |kind: FieldType| aggregations.is_none_or(|aggregations| aggregations.cover(kind));
     let mut faults = Vec::new();
-    // Listed only once, not per unknown name, because there may be many of both.
-    let mut available = Some(|| available(schemas));
+    let mut available = Available::of(schemas);
     for RequestedField { index, name } in &input.fields {
         let mut kinds = schemas
             .iter()
             .filter_map(|resolved| Some(resolved.kind(resolved.schema.field(name)?)))
             .peekable();
         let message = match kinds.peek().copied() {
-            None => match available.take() {
-                Some(available) => format!("{}; available: {}", unknown(name), available()),
-                None => unknown(name),
-            },
+            None => available.unknown(name),
             Some(_) if kinds.clone().any(is_covered) => continue,
             Some(kind) => {
                 let names = aggregations.iter().flat_map(|aggregations| aggregations.all());
@@ -107,15 +122,10 @@ fn check_fields(input: &QueryInput, schemas: &[Resolved]) -> Vec<Detail> {
     faults
 }
 
-fn available(schemas: &[Resolved]) -> String {
-    let fields = schemas.iter().flat_map(|resolved| &resolved.schema.fields);
-    let names: BTreeSet<&str> = fields.map(|field| &*field.name).collect();
-    shown_names(names.into_iter())
-}
-
 /// Finds expressions over fields that no selected source declares, and names of results that are those of fields.
 fn check_expressions(input: &QueryInput, schemas: &[Resolved]) -> Vec<Detail> {
     let mut faults = Vec::new();
+    let mut available = Available::of(schemas);
     for (index, named) in input.expressions.iter().enumerate() {
         let mut fault = |member: &str, message: String| {
             let path = ["expressions", &index.to_string(), member].map(str::to_owned);
@@ -133,7 +143,7 @@ fn check_expressions(input: &QueryInput, schemas: &[Resolved]) -> Vec<Detail> {
         }
         let operands = named.expression.operands().iter();
         for operand in operands.filter(|operand| declared_kinds(schemas, operand).is_empty()) {
-            fault("expression", unknown_field(schemas, operand));
+            fault("expression", available.unknown(operand));
         }
     }
     faults
@@ -146,7 +156,7 @@ fn check_top(input: &QueryInput, schemas: &[Resolved]) -> Vec<Detail> {
     };
     let kinds = declared_kinds(schemas, field);
     let message = match kinds.as_slice() {
-        [] => unknown_field(schemas, field),
+        [] => Available::of(schemas).unknown(field),
         kinds if kinds.contains(&FieldType::Number) => return Vec::new(),
         kinds => format!(
             "must be a number field, and {field:?} is declared as {}",

@@ -19,7 +19,7 @@ use crate::series::Matcher;
 const SHORT_SERIES_MAX: u64 = 1 << 12;
 /// What it costs to look up the series of a source that have a value, in series that are selected otherwise.
 const LOOKUP_SERIES: usize = 64;
-/// Names collected for a message.
+/// Names of dimensions after which a message looks for no more.
 const NAMES_MAX: usize = 64;
 
 /// A condition on a dimension.
@@ -109,7 +109,12 @@ pub(in crate::service) fn available_dimensions<'s>(
     cutoff_ns: i64,
 ) -> Result<String, ServiceError> {
     let mut names: BTreeSet<Box<str>> = BTreeSet::new();
+    let mut are_all = true;
     for source in sources {
+        if names.len() >= NAMES_MAX {
+            are_all = false;
+            break;
+        }
         match source.dimensions.as_deref() {
             None => {}
             Some(Dimensions::Named(listed)) => names.extend(listed.iter().cloned()),
@@ -120,13 +125,11 @@ pub(in crate::service) fn available_dimensions<'s>(
                 names.extend(indexed.index.all_names(source.ordinal, &visible)?);
             }
         }
-        if names.len() >= NAMES_MAX {
-            break;
-        }
     }
-    Ok(match names.is_empty() {
-        true => "none".to_owned(),
-        false => shown_names(names.iter().map(|name| &**name)),
+    let shown = shown_names(names.iter().map(|name| &**name));
+    Ok(match are_all {
+        true => shown,
+        false => format!("{shown}, and others"),
     })
 }
 

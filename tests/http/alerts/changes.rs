@@ -100,6 +100,29 @@ fn a_rule_can_be_changed_when_a_source_that_it_reads_is_gone() {
 }
 
 #[test]
+fn what_a_text_was_understood_as_stays_while_the_text_stays() {
+    let (_server, _, bucket) = scene::bucket();
+    let boiler = bucket.source_with(&json!({
+        "name": "boiler", "schema": {"temperature": {"type": "number", "unit": "°C"}},
+    }));
+    let rule = bucket.rule(&json!({
+        "dataSourceId": boiler, "name": "hot", "condition": "temperature exceeds 100 °C", "webhookUrl": URL,
+    }));
+    let parsed = bucket.show(&rule)["parsedCondition"].clone();
+    assert_eq!(parsed["value"], 100, "contract 6: {parsed}");
+    let schema = json!({"schema": {"temperature": {"type": "number", "unit": "K"}}});
+    let changed = bucket.call("PATCH", &format!("/sources/{boiler}"), &schema);
+    changed.expect(200, "contract 4: PATCH of a source");
+    let shown = patched(&bucket, &rule, &json!({"status": "paused"}));
+    assert_eq!(
+        shown["parsedCondition"], parsed,
+        "contract 6: only what is named changes"
+    );
+    let refused = patch(&bucket, &rule, &json!({"condition": "temperature exceeds 90 °C"}));
+    assert_faults(&refused, &["condition"], "contract 6: a new text is parsed");
+}
+
+#[test]
 fn each_member_can_be_changed_alone() {
     let (_server, _, bucket) = scene::bucket();
     let rule = plain_rule(&bucket, &gauge(&bucket));
