@@ -22,6 +22,7 @@ use crate::limits::{
 };
 use crate::service::query::{Aggregation, GroupBy};
 
+type Kind = Text<EVALUATION_KIND_CHARS_MAX>;
 type Interval = Number<{ INTERVAL_SECONDS.0 }, { INTERVAL_SECONDS.1 }>;
 type Window = Number<{ WINDOW_SECONDS.0 }, { WINDOW_SECONDS.1 }>;
 type Dwell = Number<0, { u64::MAX }>;
@@ -138,29 +139,6 @@ impl From<InputBody> for Input {
         }
     }
 }
-
-/// Label by which evaluators select rules. Not empty.
-#[derive(Debug)]
-pub struct Kind(String);
-
-impl FromJson for Kind {
-    fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
-        let Text::<EVALUATION_KIND_CHARS_MAX>(kind) = FromJson::read(value, place)?;
-        if kind.is_empty() {
-            place.fault("must not be empty; leave it out instead");
-            return None;
-        }
-        Some(Self(kind))
-    }
-}
-
-described!(
-    Kind,
-    "Kind",
-    text()
-        .min_length(Some(1))
-        .max_length(Some(EVALUATION_KIND_CHARS_MAX))
-);
 
 /// Name of an input within its rule, or of a variable within its board.
 #[derive(Debug)]

@@ -133,6 +133,7 @@ fn values_at_the_limits_are_accepted() {
             "spec: kind at most 64 characters",
             with("kind", json!("ü".repeat(64))),
         ),
+        ("spec: kind at most 64 characters", with("kind", json!(""))),
         ("spec: inputs 1 to 10 entries", with("inputs", many(10))),
         (
             "contract 6: `parameters` may be empty",
