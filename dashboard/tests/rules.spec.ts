@@ -194,8 +194,10 @@ test("a rule that clears is armed by time alone, and the page knows", async ({ p
       parameters: {},
     },
   });
-  // A second verdict is due only after a minute, so the server's answer is moved back by that time.
-  let cleared = "";
+  await page.clock.install();
+  // A second verdict is due only after a minute, so the server's answer is moved back by that time. It is taken right
+  // before the page opens, so that the rule is armed while the page is open, not before.
+  const cleared = new Date().toISOString();
   let over = false;
   await page.route(/\/api\/buckets\/[^/]*\/alerts/, async (route) => {
     const response = await route.fetch();
@@ -203,9 +205,6 @@ test("a rule that clears is armed by time alone, and the page knows", async ({ p
     Object.assign(body.alertRules[0]!, { state: over ? "armed" : "clearing", conditionClearedAt: cleared });
     await route.fulfill({ response, json: body });
   });
-  await page.clock.install();
-  // Only now, so that it is armed while the page is open, not before.
-  cleared = new Date().toISOString();
   await open(page, account, "#/rules");
   await expect(page.getByRole("row", { name: /Pump 1 shakes/ })).toContainText("clearing");
   over = true;

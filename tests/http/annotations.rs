@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::scene::{self, UNKNOWN_ID, array, assert_faults, assert_timestamp, call};
+use crate::scene::{self, UNKNOWN_ID, array, assert_faults, assert_timestamp, call, with_members};
 use crate::support::client::Answer;
 use crate::support::given::{Account, Bucket, text};
 use crate::support::process::{Server, Setup};
@@ -10,11 +10,7 @@ use crate::support::process::{Server, Setup};
 const AT: &str = "2026-03-01T12:00:00Z";
 
 fn body_in(bucket: &Bucket, more: &Value) -> Value {
-    let mut body = json!({"bucketId": bucket.id, "at": AT, "text": "note"});
-    for (name, value) in more.as_object().into_iter().flatten() {
-        body[name] = value.clone();
-    }
-    body
+    with_members(json!({"bucketId": bucket.id, "at": AT, "text": "note"}), more)
 }
 
 fn post(bucket: &Bucket, key: &str, more: &Value) -> Answer {

@@ -47,6 +47,14 @@ pub fn bucket_on(server: Server) -> (Server, Account, Bucket) {
     (server, account, bucket)
 }
 
+/// The body with these members, which replace its own of the same names.
+pub fn with_members(mut body: Value, more: &Value) -> Value {
+    for (name, value) in more.as_object().into_iter().flatten() {
+        body[name] = value.clone();
+    }
+    body
+}
+
 /// Sends a request with an API key; `Value::Null` sends no body.
 #[track_caller]
 pub fn call(client: &Client, key: &str, method: &str, path: &str, body: &Value) -> Answer {

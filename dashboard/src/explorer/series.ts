@@ -196,7 +196,7 @@ function placeOf(start: number, step: Step, span: Span, zone: Zone, newest: numb
   const end = stepEnd(start, step, zone);
   const [from, to] = [Math.max(start, span.from), Math.min(end, span.to)];
   // A point at the end of a group is the first of the next one.
-  if (newest !== null && newest >= from && newest <= to && newest < end) return newest;
+  if (newest !== null && newest >= from && newest <= span.to && newest < end) return newest;
   return from + (to - from) / 2;
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::scene::{self, array, assert_faults, members};
+use crate::scene::{self, array, assert_faults, members, with_members};
 use crate::support::given::{Bucket, point};
 use crate::support::time::{DAY, MINUTE, now_ns};
 
@@ -31,11 +31,8 @@ fn filled() -> (crate::support::process::Server, Bucket) {
 }
 
 fn query(bucket: &Bucket, aggregation: &Value, more: &Value) -> Value {
-    let mut body = json!({"aggregation": aggregation, "groupBy": "2h"});
-    for (name, value) in more.as_object().into_iter().flatten() {
-        body[name] = value.clone();
-    }
-    bucket.query(&body)
+    let body = json!({"aggregation": aggregation, "groupBy": "2h"});
+    bucket.query(&with_members(body, more))
 }
 
 #[test]

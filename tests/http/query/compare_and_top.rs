@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::scene::{self, array, assert_faults, column};
+use crate::scene::{self, array, assert_faults, column, with_members};
 use crate::support::given::{Bucket, point};
 use crate::support::process::Server;
 use crate::support::time::{DAY, HOUR, now_ns, timestamp};
@@ -26,14 +26,11 @@ fn scene() -> (Server, Bucket, [String; 2], i64) {
 }
 
 fn body(start: i64, more: &Value) -> Value {
-    let mut body = json!({
+    let body = json!({
         "aggregation": "avg", "groupBy": "day",
         "filters": {"startTime": timestamp(start + DAY), "endTime": timestamp(start + 3 * DAY - 1)},
     });
-    for (name, value) in more.as_object().into_iter().flatten() {
-        body[name] = value.clone();
-    }
-    body
+    with_members(body, more)
 }
 
 #[test]

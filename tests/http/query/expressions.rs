@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::scene::{self, array, assert_faults, column};
+use crate::scene::{self, array, assert_faults, column, with_members};
 use crate::support::given::{Bucket, point};
 use crate::support::process::Server;
 use crate::support::time::{DAY, MINUTE, now_ns};
@@ -69,11 +69,8 @@ fn results_stand_in_raw_rows() {
 fn a_row_of_nothing_but_a_result_is_a_row() {
     let (_server, bucket) = scene();
     let ask = |more: &Value| {
-        let mut body = json!({"expressions": ratio(), "filters": {"fields": ["energy (kWh)"]}});
-        for (name, value) in more.as_object().into_iter().flatten() {
-            body[name] = value.clone();
-        }
-        bucket.query(&body)
+        let body = json!({"expressions": ratio(), "filters": {"fields": ["energy (kWh)"]}});
+        bucket.query(&with_members(body, more))
     };
     let expected = [json!({"ratio": 2}), json!({"energy (kWh)": 8, "ratio": null})];
     let rows = array(&ask(&json!({})), "/data");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::scene::{self, array, assert_faults, column};
+use crate::scene::{self, array, assert_faults, column, with_members};
 use crate::support::given::{Bucket, point};
 use crate::support::process::Server;
 use crate::support::time::{DAY, HOUR, MINUTE, now_ns, timestamp};
@@ -89,10 +89,7 @@ fn missing_values_are_taken_from_before_or_between() {
     let ask = |fill: Value, more: &Value| {
         let mut body = body(start, 7, &fill);
         body["filters"]["dataSourceIds"] = json!([one]);
-        for (name, value) in more.as_object().into_iter().flatten() {
-            body[name] = value.clone();
-        }
-        let answer = bucket.query(&body);
+        let answer = bucket.query(&with_members(body, more));
         (
             column(&array(&answer, "/data"), "/v"),
             answer["metadata"]["hasMore"].clone(),

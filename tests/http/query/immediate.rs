@@ -78,13 +78,10 @@ fn all_other_questions_wait_for_a_query_thread() {
     let count = |filters: Value| json!({"aggregation": "count", "groupBy": "all", "filters": filters});
     let ten: Value = (0..10).map(|series| format!("h{series}")).collect();
     let range = |more: Value| {
-        let mut body = json!({"aggregation": "count", "groupBy": "hour", "filters": {
+        let body = json!({"aggregation": "count", "groupBy": "hour", "filters": {
             "dimensions": {"host": "h1"}, "startTime": scene::in_days(-1), "endTime": scene::in_days(1),
         }});
-        for (name, value) in more.as_object().unwrap() {
-            body[name] = value.clone();
-        }
-        body
+        scene::with_members(body, &more)
     };
     let by_rack = json!({"aggregation": "count", "groupBy": "all", "groupByDimensions": ["rack"],
         "filters": hosts(&json!("h1"))});

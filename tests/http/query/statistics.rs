@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::scene::{self, array, assert_faults};
+use crate::scene::{self, array, assert_faults, with_members};
 use crate::support::given::{Bucket, point};
 use crate::support::time::{DAY, HOUR, MINUTE, SECOND, now_ns, timestamp};
 
@@ -124,11 +124,8 @@ fn a_value_holds_through_steps_in_which_only_other_sources_have_values() {
     points.extend([0, 3].map(|hour| point(&rarely, hours(hour), &json!({"v": 4}))));
     bucket.send(&points);
     let ask = |more: &Value| {
-        let mut body = json!({"aggregation": "timeAvg", "groupBy": "hour", "mergeSources": true});
-        for (name, value) in more.as_object().into_iter().flatten() {
-            body[name] = value.clone();
-        }
-        let rows = array(&bucket.query(&body), "/data");
+        let body = json!({"aggregation": "timeAvg", "groupBy": "hour", "mergeSources": true});
+        let rows = array(&bucket.query(&with_members(body, more)), "/data");
         rows.iter().map(|row| row["v"].clone()).collect::<Vec<_>>()
     };
     assert_eq!(ask(&json!({})), vec![json!(2.5); 4], "small print D9, D10");
@@ -160,14 +157,11 @@ fn a_value_holds_until_the_next_of_its_field_however_rows_arrive_and_whatever_is
     bucket.send(&[point(&rarely, hours(0), &json!({"v": 4}))]);
     bucket.send(&[point(&rarely, hours(5), &json!({"w": 1}))]);
     let ask = |more: &Value| {
-        let mut body = json!({
+        let body = json!({
             "aggregation": "timeAvg", "groupBy": "hour", "mergeSources": true,
             "filters": {"startTime": timestamp(start), "endTime": timestamp(hours(20))},
         });
-        for (name, value) in more.as_object().into_iter().flatten() {
-            body[name] = value.clone();
-        }
-        array(&bucket.query(&body), "/data")
+        array(&bucket.query(&with_members(body, more)), "/data")
     };
     let values = |rows: &[Value]| rows.iter().map(|row| row["v"].clone()).collect::<Vec<_>>();
     assert_eq!(values(&ask(&json!({}))), vec![json!(2.5); 7], "small print D9");

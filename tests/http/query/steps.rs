@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::scene::{self, array, assert_faults, column};
+use crate::scene::{self, array, assert_faults, column, with_members};
 use crate::support::given::{Bucket, point, text};
 use crate::support::time::{DAY, HOUR, MINUTE, SECOND, now_ns, timestamp};
 
@@ -14,11 +14,8 @@ const MONDAY: i64 = 4 * DAY;
 const SPRING: i64 = 1_774_742_400 * SECOND;
 
 fn rows_by(bucket: &Bucket, group_by: &str, more: &Value) -> Vec<Value> {
-    let mut body = json!({"aggregation": "count", "groupBy": group_by});
-    for (name, value) in more.as_object().into_iter().flatten() {
-        body[name] = value.clone();
-    }
-    let answer = bucket.query(&body);
+    let body = json!({"aggregation": "count", "groupBy": group_by});
+    let answer = bucket.query(&with_members(body, more));
     assert_eq!(
         answer["metadata"]["groupBy"], group_by,
         "small print A5: as it was sent"

@@ -6,7 +6,7 @@ mod muting;
 
 use serde_json::{Value, json};
 
-use crate::scene::call;
+use crate::scene::{call, with_members};
 use crate::support::client::Answer;
 use crate::support::given::{Account, text};
 use crate::support::time::{SECOND, now_ns, timestamp};
@@ -18,11 +18,7 @@ fn in_seconds(seconds: i64) -> String {
 
 /// The body of a silence of an hour, with these members in addition.
 fn silence(more: &Value) -> Value {
-    let mut body = json!({"until": in_seconds(3_600), "reason": "maintenance"});
-    for (name, value) in more.as_object().into_iter().flatten() {
-        body[name] = value.clone();
-    }
-    body
+    with_members(json!({"until": in_seconds(3_600), "reason": "maintenance"}), more)
 }
 
 fn post(account: &Account, key: &str, more: &Value) -> Answer {
