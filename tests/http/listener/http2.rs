@@ -101,9 +101,10 @@ impl TlsServer {
 }
 
 impl Frame {
-    /// Whether the head of an answer says 200, which is the first of the indexed statuses.
+    /// Whether the head of an answer says 200. The status is the first field (RFC 9113, 8.3), and this one is a single byte
+    /// (RFC 7541, A). The same byte may stand anywhere in a value, such as that of `X-Request-Id`.
     fn is_success(&self) -> bool {
-        self.payload.contains(&0x88)
+        self.payload.first() == Some(&0x88)
     }
 }
 
